@@ -1,0 +1,42 @@
+//! The words every part of Hames shares.
+//!
+//! A session is an append-only sequence of durable [`Event`]s; everything a person or a model sees is a fold of it.
+//! This crate holds those words (ids, messages, events, settings, tool specs, failures), the *ports* whose signatures
+//! use only these words, in-memory implementations of them, and the pure folds ([`Transcript`], [`SessionState`]).
+//!
+//! It does no I/O, reads no clock, knows no provider and no tool by name.
+//!
+//! ```
+//! use hames_protocol::{Event, Envelope, Transcript, TextDone};
+//! let mut transcript = Transcript::default();
+//! transcript.apply(&Event::TextDone(TextDone { index: 0, text: "Hello.".into(), cut: None }));
+//! transcript.apply(&Event::step_done_for_tests("stop"));
+//! assert_eq!(transcript.items().len(), 1);
+//! ```
+
+mod event;
+mod failure;
+mod id;
+mod memory;
+mod message;
+mod model;
+mod ports;
+pub mod schema;
+mod settings;
+mod state;
+mod tool;
+mod transcript;
+mod usage;
+
+pub use event::*;
+pub use failure::*;
+pub use id::*;
+pub use memory::*;
+pub use message::*;
+pub use model::*;
+pub use ports::*;
+pub use settings::*;
+pub use state::*;
+pub use tool::*;
+pub use transcript::*;
+pub use usage::*;

@@ -1,0 +1,138 @@
+//! The ports: what the engine needs of the world, in the words of this crate.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+
+use crate::{
+    ApprovalAsked, BlobRef, Decision, Envelope, ErrorClass, Event, Failure, OpenBlock, Pending, PendingId, SessionId,
+};
+
+/// How safe an append must be before it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Survives the death of the process.
+    Process,
+    /// Survives the loss of power.
+    Power,
+}
+
+/// Why the log or the blob store could not do it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// Somebody else appended first.
+    #[error(
+        "another process wrote to session {session} meanwhile (expected event {expected}, found {found}); open it again"
+    )]
+    Conflict {
+        /// The session.
+        session: SessionId,
+        /// The seq the caller wanted to write.
+        expected: u64,
+        /// The seq that is next.
+        found: u64,
+    },
+    /// The session does not exist.
+    #[error("there is no session {0}")]
+    NoSession(SessionId),
+    /// Another process holds it.
+    #[error("{0}")]
+    Busy(String),
+    /// The disk is full.
+    #[error("the disk that holds {0} is full; free some space and run the command again")]
+    NoSpace(String),
+    /// The place cannot be written.
+    #[error("{0} cannot be written; check its permissions or set HAMES_HOME to another folder")]
+    ReadOnly(String),
+    /// The database was made by a newer version.
+    #[error("{0}")]
+    Newer(String),
+    /// Content is missing or unreadable.
+    #[error("{0}")]
+    Damaged(String),
+    /// Anything else.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Failure {
+        Failure::new(ErrorClass::Storage, error.to_string())
+    }
+}
+
+/// The append-only log of sessions.
+#[async_trait]
+pub trait EventLog: Send + Sync {
+    /// Appends events, giving them the seqs from `expected_next_seq` on, all or none. Returns them with their seqs.
+    /// Fails with [`LogError::Conflict`] where the next seq is another. An append that holds a `step.done` or a
+    /// `run.done` also drops what [`save_open`](Self::save_open) kept.
+    async fn append(
+        &self,
+        session: &SessionId,
+        expected_next_seq: u64,
+        events: Vec<Envelope>,
+        durability: Durability,
+    ) -> Result<Vec<Envelope>, LogError>;
+
+    /// Up to `limit` events after seq `after`, in order. An unreadable one comes as [`Event::Unknown`] with its seq.
+    async fn read(&self, session: &SessionId, after: u64, limit: usize) -> Result<Vec<Envelope>, LogError>;
+
+    /// Keeps pieces of the open step beside the log; each block's `text` is only what was added.
+    async fn save_open(&self, session: &SessionId, pieces: Vec<OpenBlock>) -> Result<(), LogError>;
+
+    /// Takes what was kept of the open step, pieces joined, in order of first appearance.
+    async fn take_open(&self, session: &SessionId) -> Result<Vec<OpenBlock>, LogError>;
+}
+
+/// Where a blob's bytes come from.
+#[derive(Debug)]
+pub enum BlobSource {
+    /// From memory.
+    Bytes(Vec<u8>),
+    /// From a file that may be moved away; `dropped` bytes were left out of its middle.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Bytes left out.
+        dropped: u64,
+    },
+}
+
+/// Exact outputs kept outside the window.
+#[async_trait]
+pub trait BlobStore: Send + Sync {
+    /// Keeps a blob under the session's own `name`, which may be empty for content that nobody recalls by name.
+    async fn put(&self, session: &SessionId, name: &str, source: BlobSource) -> Result<BlobRef, LogError>;
+    /// Up to `limit` bytes from `offset` of a blob.
+    async fn get(&self, hash: &str, offset: u64, limit: u64) -> Result<Vec<u8>, LogError>;
+}
+
+/// Messages that arrive while a run goes on.
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// Interrupts and steers that wait, in order. They stay until [`delivered`](Self::delivered).
+    fn waiting(&self) -> Vec<Pending>;
+    /// The message is in the transcript now.
+    fn delivered(&self, id: &PendingId);
+    /// Closes the inbox if nothing waits, so that a later message starts a new run; `false` where something waits.
+    fn close_if_empty(&self) -> bool;
+    /// Returns when a message wants to interrupt the step.
+    async fn interrupt(&self);
+}
+
+/// Somebody who can be asked.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    /// The decision and who made it, or `None` where nobody can answer: then the answer is no.
+    async fn decide(&self, asked: &ApprovalAsked) -> Option<(Decision, String)>;
+}
+
+/// Where a task of a run puts its events.
+#[async_trait]
+pub trait Emit: Send + Sync {
+    /// Hands over durable events and returns when they are recorded: the barrier before any next effect.
+    async fn record(&self, events: Vec<Event>) -> Result<(), Failure>;
+    /// Hands over a live event; dropped without harm where nobody can take it now.
+    fn show(&self, event: Event);
+}

@@ -1,0 +1,172 @@
+//! What a session is set to. Every field is optional in storage, so that old sessions read under new versions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a run may do to the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Nothing is modified.
+    #[default]
+    Analyze,
+    /// Tools act for real inside the workspace.
+    Build,
+}
+
+impl Mode {
+    /// `analyze` or `build`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::Analyze => "analyze",
+            Mode::Build => "build",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How much a model should think before it answers. Absent in settings means: say nothing, the provider decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    /// Switched off where the provider can.
+    Off,
+    /// A little.
+    Low,
+    /// The usual amount.
+    Medium,
+    /// As much as it takes.
+    High,
+}
+
+impl ThinkingLevel {
+    /// `off`, `low`, `medium` or `high`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThinkingLevel::Off => "off",
+            ThinkingLevel::Low => "low",
+            ThinkingLevel::Medium => "medium",
+            ThinkingLevel::High => "high",
+        }
+    }
+}
+
+/// Text that names no value of a closed set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{given}\" is not one of {allowed}")]
+pub struct UnknownName {
+    /// What was given.
+    pub given: String,
+    /// What would have been accepted.
+    pub allowed: &'static str,
+}
+
+impl FromStr for Mode {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text.to_ascii_lowercase().as_str() {
+            "analyze" | "analyse" => Ok(Mode::Analyze),
+            "build" => Ok(Mode::Build),
+            _ => Err(UnknownName { given: text.into(), allowed: "analyze, build" }),
+        }
+    }
+}
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text.to_ascii_lowercase().as_str() {
+            "off" | "none" => Ok(ThinkingLevel::Off),
+            "low" | "minimal" => Ok(ThinkingLevel::Low),
+            "medium" => Ok(ThinkingLevel::Medium),
+            "high" => Ok(ThinkingLevel::High),
+            _ => Err(UnknownName { given: text.into(), allowed: "off, low, medium, high" }),
+        }
+    }
+}
+
+/// A model, named as `provider/id`. The split is at the first slash: the id may hold more of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct ModelRef {
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// The model's id as the provider knows it.
+    pub id: String,
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.id)
+    }
+}
+
+impl FromStr for ModelRef {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        match text.split_once('/') {
+            Some((provider, id)) if !provider.trim().is_empty() && !id.trim().is_empty() => {
+                Ok(ModelRef { provider: provider.trim().into(), id: id.trim().into() })
+            }
+            _ => Err(UnknownName { given: text.into(), allowed: "the form PROVIDER/MODEL" }),
+        }
+    }
+}
+
+impl TryFrom<String> for ModelRef {
+    type Error = UnknownName;
+    fn try_from(text: String) -> Result<Self, UnknownName> {
+        text.parse()
+    }
+}
+
+impl From<ModelRef> for String {
+    fn from(model: ModelRef) -> String {
+        model.to_string()
+    }
+}
+
+/// A session's settings. An absent field means "not set here"; the layers are flag, session, file, environment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// Analyze or build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Whether the agent may split work among children.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// How much the model should think.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<ThinkingLevel>,
+    /// Tokens of the window, overriding what the model is known to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// Tokens one answer may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
+    /// Steps a run may take; absent means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
+}
+
+impl Settings {
+    /// These settings with every field that `patch` sets replaced.
+    pub fn patched(&self, patch: &Settings) -> Settings {
+        let mut out = self.clone();
+        macro_rules! take { ($($field:ident),*) => { $(if patch.$field.is_some() { out.$field = patch.$field.clone(); })* } }
+        take!(model, mode, parallel, thinking_level, context_window, max_output_tokens, max_steps);
+        out
+    }
+}

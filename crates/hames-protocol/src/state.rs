@@ -1,0 +1,89 @@
+//! What a session is, apart from what was said: the fold of everything that lives outside the transcript.
+
+use std::collections::HashMap;
+
+use crate::{Envelope, Event, Pending, RunId, Settings, Todo};
+
+/// Name, folder, settings, todos, pending messages and known file contents of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionState {
+    /// The name.
+    pub name: String,
+    /// The folder, canonical.
+    pub folder: String,
+    /// Settings, with every change applied.
+    pub settings: Settings,
+    /// The todo list.
+    pub todos: Vec<Todo>,
+    /// Messages that wait, oldest first.
+    pub pending: Vec<Pending>,
+    /// Hash of each file's content as this session last read or left it, by canonical path.
+    pub files: HashMap<String, String>,
+    /// Ordinal of the last run, 0 before the first.
+    pub turn: u32,
+    /// The run that has begun and not ended.
+    pub open_run: Option<RunId>,
+    /// Ordinal of the last step of the last run.
+    pub step: u32,
+    /// Seq of the last event.
+    pub seq: u64,
+    /// Outputs kept as blobs so far; the next one is named `out-N` with N one higher.
+    pub blobs: u32,
+}
+
+impl SessionState {
+    /// Takes in one event with its envelope.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        if let Some(seq) = envelope.seq {
+            self.seq = self.seq.max(seq);
+        }
+        if let (Some(step), true) = (envelope.step, envelope.agent.is_empty()) {
+            self.step = step;
+        }
+        match &envelope.event {
+            Event::SessionCreated(created) => {
+                self.name.clone_from(&created.name);
+                self.folder.clone_from(&created.folder);
+                self.settings = created.settings.clone();
+            }
+            Event::SessionRenamed(renamed) => self.name.clone_from(&renamed.name),
+            Event::SessionMoved(moved) => self.folder.clone_from(&moved.folder),
+            Event::SettingsChanged(changed) => self.settings = self.settings.patched(&changed.settings),
+            Event::RunStart(_) if envelope.agent.is_empty() => {
+                self.turn = envelope.turn.unwrap_or(self.turn + 1);
+                self.open_run = envelope.run.clone();
+                self.step = 0;
+            }
+            Event::RunDone(_) if envelope.agent.is_empty() => self.open_run = None,
+            Event::TodoUpdated(updated) => self.todos.clone_from(&updated.todos),
+            Event::PendingAdded(pending) => self.pending.push(pending.clone()),
+            Event::PendingEdited(edited) => {
+                if let Some(pending) = self.pending.iter_mut().find(|p| p.id == edited.pending.id) {
+                    *pending = edited.pending.clone();
+                }
+            }
+            Event::PendingCancelled(cancelled) => self.pending.retain(|p| p.id != cancelled.id),
+            Event::MessageUser(message) => {
+                if let Some(id) = &message.pending_id {
+                    self.pending.retain(|p| &p.id != id);
+                }
+            }
+            Event::ToolDone(done) => {
+                for file in &done.files {
+                    self.files.insert(file.path.clone(), file.hash.clone());
+                }
+                self.blobs += u32::from(done.blob.is_some());
+            }
+            Event::ToolError(error) => self.blobs += u32::from(error.blob.is_some()),
+            Event::FileChanged(changed) => match &changed.after {
+                Some(hash) => {
+                    self.files.insert(changed.path.clone(), hash.clone());
+                }
+                None => {
+                    self.files.remove(&changed.path);
+                }
+            },
+            _ => {}
+        }
+    }
+}

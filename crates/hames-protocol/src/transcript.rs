@@ -1,0 +1,206 @@
+//! The transcript: a pure fold of the log into what was said, asked and answered.
+//!
+//! Items are immutable once closed and shared by pointer, so that whoever renders them can keep what it rendered.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{BlobRef, CallId, Cut, Declaration, Event, Label, Part, ReasoningBlock, ToolErrorClass};
+
+/// One thing in the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// The user spoke.
+    User(UserItem),
+    /// The model answered.
+    Assistant(AssistantItem),
+    /// A call was answered.
+    Tool(ToolItem),
+}
+
+/// What the user said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserItem {
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// Added by Hames (mode, date, folder), sent after the parts.
+    pub note: Option<String>,
+}
+
+/// What the model answered in one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AssistantItem {
+    /// Visible text.
+    pub text: String,
+    /// Reasoning that may go back.
+    pub reasoning: Vec<ReasoningBlock>,
+    /// Calls.
+    pub calls: Vec<CallItem>,
+    /// Set where the answer was cut; reasoning of a cut answer is never sent back.
+    pub cut: Option<Cut>,
+}
+
+/// A call inside an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallItem {
+    /// Our id.
+    pub call_id: CallId,
+    /// The provider's id as sent.
+    pub provider_id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as sent.
+    pub arguments: String,
+    /// The arguments as used; absent where they could not be read.
+    pub input: Option<Value>,
+    /// Name for people.
+    pub label: Label,
+    /// What the tool declared.
+    pub declaration: Option<Declaration>,
+    /// What goes back with the call verbatim.
+    pub extra: Option<String>,
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolItem {
+    /// The call.
+    pub call_id: CallId,
+    /// The tool.
+    pub name: String,
+    /// What the model gets; never blank.
+    pub text: String,
+    /// Set where the call gave no result.
+    pub error: Option<ToolErrorClass>,
+    /// The whole output, where `text` is a part of it.
+    pub blob: Option<BlobRef>,
+}
+
+/// A call that was asked for and has no answer yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The call.
+    pub call: CallItem,
+    /// Whether execution had begun.
+    pub started: bool,
+}
+
+/// The conversation so far.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    items: Vec<Arc<Item>>,
+    answer: Option<AssistantItem>,
+    open: Vec<OpenCall>,
+}
+
+impl Transcript {
+    /// The closed items, oldest first. A step still being streamed is not among them.
+    pub fn items(&self) -> &[Arc<Item>] {
+        &self.items
+    }
+
+    /// Calls without an answer, in the order they were asked for.
+    pub fn open_calls(&self) -> &[OpenCall] {
+        &self.open
+    }
+
+    /// Whether blocks of a step were recorded whose `step.done` was not.
+    pub fn has_open_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Takes in one event. Unknown and irrelevant events change nothing; no event can make it panic.
+    pub fn apply(&mut self, event: &Event) {
+        match event {
+            Event::MessageUser(message) => {
+                self.close_answer();
+                self.items
+                    .push(Arc::new(Item::User(UserItem { parts: message.parts.clone(), note: message.note.clone() })));
+            }
+            Event::Nudge(nudge) => {
+                self.close_answer();
+                self.items
+                    .push(Arc::new(Item::User(UserItem { parts: vec![Part::text(nudge.text.clone())], note: None })));
+            }
+            Event::ReasoningDone(done) => {
+                let answer = self.answer.get_or_insert_default();
+                answer.reasoning.push(done.block.clone());
+                answer.cut = answer.cut.or(done.cut);
+            }
+            Event::TextDone(done) => {
+                let answer = self.answer.get_or_insert_default();
+                answer.text.push_str(&done.text);
+                answer.cut = answer.cut.or(done.cut);
+            }
+            Event::ToolCall(call) => {
+                let item = CallItem {
+                    call_id: call.call_id.clone(),
+                    provider_id: call.provider_id.clone(),
+                    name: call.name.clone(),
+                    arguments: call.arguments.clone(),
+                    input: call.input.clone(),
+                    label: call.label.clone(),
+                    declaration: call.declaration.clone(),
+                    extra: call.extra.clone(),
+                };
+                self.open.push(OpenCall { call: item.clone(), started: false });
+                self.answer.get_or_insert_default().calls.push(item);
+            }
+            Event::StepDone(_) => self.close_answer(),
+            Event::ToolStart(start) => {
+                if let Some(open) = self.open.iter_mut().find(|o| o.call.call_id == start.call_id) {
+                    open.started = true;
+                }
+            }
+            Event::ToolDone(done) => self.answer_call(&done.call_id, &done.name, &done.output, None, done.blob.clone()),
+            Event::ToolError(error) => {
+                self.answer_call(&error.call_id, &error.name, &error.error, Some(error.class), error.blob.clone());
+            }
+            Event::RunDone(_) => self.close_answer(),
+            _ => {}
+        }
+    }
+
+    fn answer_call(
+        &mut self,
+        id: &CallId,
+        name: &str,
+        text: &str,
+        error: Option<ToolErrorClass>,
+        blob: Option<BlobRef>,
+    ) {
+        self.close_answer();
+        let Some(at) = self.open.iter().position(|o| &o.call.call_id == id) else { return };
+        self.open.remove(at);
+        let text = if text.trim().is_empty() { "(no output)".to_owned() } else { text.to_owned() };
+        let item = Arc::new(Item::Tool(ToolItem { call_id: id.clone(), name: name.to_owned(), text, error, blob }));
+        // Answers may arrive in any order; they stand in the order of their calls, right after the step that asked.
+        let at = self.place_of(id);
+        self.items.insert(at, item);
+    }
+
+    /// Where the answer to a call belongs: after the answers to the calls before it in the same step.
+    fn place_of(&self, id: &CallId) -> usize {
+        for (at, item) in self.items.iter().enumerate().rev() {
+            let Item::Assistant(answer) = item.as_ref() else { continue };
+            let Some(ordinal) = answer.calls.iter().position(|c| &c.call_id == id) else { continue };
+            let earlier = &answer.calls[..ordinal];
+            let mut place = at + 1;
+            while let Some(Item::Tool(tool)) = self.items.get(place).map(Arc::as_ref) {
+                if !earlier.iter().any(|c| c.call_id == tool.call_id) {
+                    break;
+                }
+                place += 1;
+            }
+            return place;
+        }
+        self.items.len()
+    }
+
+    fn close_answer(&mut self) {
+        if let Some(answer) = self.answer.take() {
+            self.items.push(Arc::new(Item::Assistant(answer)));
+        }
+    }
+}

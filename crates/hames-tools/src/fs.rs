@@ -1,0 +1,239 @@
+//! The filesystem as tools see it. Methods block; tools call them through [`ToolCx::blocking`](crate::ToolCx::blocking).
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// A path the model wrote, resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FsPath {
+    /// Absolute, links resolved as far as the path exists, the rest appended.
+    pub abs: PathBuf,
+    /// For people and the model: relative to the root where it is inside, else absolute. `/`-separated.
+    pub shown: String,
+    /// Whether it is inside the root after links are resolved.
+    pub inside: bool,
+    /// Device and inode, where it exists: two spellings of one file have the same.
+    pub identity: Option<(u64, u64)>,
+}
+
+/// What kind of thing a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Dir,
+    /// A symbolic link that leads nowhere or was not followed.
+    Link,
+    /// A socket, pipe or device.
+    Other,
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Bytes.
+    pub size: u64,
+    /// Permission bits (the low twelve).
+    pub mode: u32,
+    /// Nanoseconds since 1970; 0 where unknown.
+    pub modified_ns: u128,
+}
+
+/// An entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// Its name; bytes that are no UTF-8 are shown as U+FFFD.
+    pub name: String,
+    /// What it is (links are followed where they lead inside the root).
+    pub kind: FileKind,
+    /// Bytes, for files.
+    pub size: u64,
+}
+
+/// What a walk visits and leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WalkOptions {
+    /// Visit what ignore files hide. Version-control folders stay hidden.
+    pub no_ignore: bool,
+    /// Folders deeper than this below the start are not entered.
+    pub max_depth: Option<usize>,
+}
+
+/// Something a walk came by. Folders come before what they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkEntry {
+    /// The path.
+    pub path: FsPath,
+    /// What it is.
+    pub kind: FileKind,
+    /// Bytes, for files.
+    pub size: u64,
+    /// Nanoseconds since 1970; 0 where unknown.
+    pub modified_ns: u128,
+}
+
+/// What must hold on disk at the moment of the write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// No file is there.
+    Absent,
+    /// The file's content has this BLAKE3 hash (lower-case hex).
+    Hash(String),
+}
+
+/// A write, staged beside its target and about to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedWrite {
+    /// The real target: links resolved.
+    pub target: PathBuf,
+    /// The content it replaces; `None` for a new file.
+    pub before: Option<Vec<u8>>,
+    /// BLAKE3 of the new content, lower-case hex.
+    pub after_hash: String,
+    /// Mode bits the file will have.
+    pub mode: u32,
+}
+
+/// Why the filesystem did not do it. The text names the path and says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum FsError {
+    /// There is no such file or folder.
+    #[error("{path} does not exist{hint}")]
+    NotFound {
+        /// The path.
+        path: String,
+        /// Empty, or what to look at instead, beginning with a separator.
+        hint: String,
+    },
+    /// Outside the workspace and not approved.
+    #[error("{path} is outside the workspace (it resolves to {target}); only paths inside the workspace can be used", target = target.display())]
+    Outside {
+        /// The path as written.
+        path: String,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// Never reachable by a file tool, even approved.
+    #[error("{path} belongs to Hames itself and cannot be used by tools")]
+    Denied {
+        /// The path.
+        path: String,
+    },
+    /// Wrong kind of thing.
+    #[error("{path} is {found}, not {wanted}")]
+    WrongKind {
+        /// The path.
+        path: String,
+        /// What it is, with its article.
+        found: &'static str,
+        /// What it should be, with its article.
+        wanted: &'static str,
+    },
+    /// Larger than the limit.
+    #[error("{path} has {size} bytes; files over {limit} bytes cannot be {doing}{hint}")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// Its size.
+        size: u64,
+        /// The limit.
+        limit: u64,
+        /// `edited`, `read`.
+        doing: &'static str,
+        /// Empty, or what to do instead, beginning with a separator.
+        hint: &'static str,
+    },
+    /// It is not what it was when it was read or checked.
+    #[error("{path} has changed since it was read; read it again and repeat the change")]
+    Changed {
+        /// The path.
+        path: String,
+    },
+    /// The disk is full.
+    #[error("the disk is full; {path} is unchanged")]
+    NoSpace {
+        /// The path.
+        path: String,
+    },
+    /// The recorder refused, so the write did not happen.
+    #[error("{0}")]
+    NotRecorded(String),
+    /// The caller cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// Anything else the system said.
+    #[error("{path}: {reason}")]
+    Io {
+        /// The path.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+}
+
+/// A filesystem with a root that file tools stay inside.
+pub trait FsProvider: Send + Sync {
+    /// The root, absolute and canonical.
+    fn root(&self) -> &Path;
+
+    /// Resolves a path as a model writes it: relative to the root or absolute, with `.` and `..`, links followed by
+    /// the system. A path that exists literally is taken literally, whatever characters it holds; one that does not,
+    /// but has exactly one look-alike (no-break blanks, NFC/NFD), names that one. Paths that do not exist resolve too.
+    fn resolve(&self, path: &str) -> Result<FsPath, FsError>;
+
+    /// What is known of it.
+    fn stat(&self, path: &FsPath) -> Result<FileStat, FsError>;
+
+    /// Opens a regular file for reading.
+    fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError>;
+
+    /// Entries of a folder, sorted by name.
+    fn list(&self, path: &FsPath) -> Result<Vec<DirEntry>, FsError>;
+
+    /// Writes a whole file: makes missing folders, checks `expect`, stages the content beside the target, calls
+    /// `record` and only then lets the new content take the old one's place, atomically and with the old one's mode
+    /// bits. An error from `record` leaves everything as it was.
+    fn write(
+        &self,
+        path: &FsPath,
+        content: &[u8],
+        expect: &Expect,
+        record: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
+    ) -> Result<StagedWrite, FsError>;
+
+    /// Visits everything below a folder (or the one file) until `visit` breaks.
+    fn walk(
+        &self,
+        from: &FsPath,
+        options: &WalkOptions,
+        visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
+    ) -> Result<(), FsError>;
+
+    /// Reads a whole file of at most `limit` bytes.
+    fn read(&self, path: &FsPath, limit: u64) -> Result<Vec<u8>, FsError> {
+        let stat = self.stat(path)?;
+        if stat.size > limit {
+            return Err(FsError::TooLarge {
+                path: path.shown.clone(),
+                size: stat.size,
+                limit,
+                doing: "read",
+                hint: "",
+            });
+        }
+        let mut bytes = Vec::new();
+        // One byte more than allowed, so that a file that grew meanwhile is noticed and not read without end.
+        let read = self.open(path)?.take(limit + 1).read_to_end(&mut bytes);
+        match read {
+            Ok(n) if n as u64 > limit => {
+                Err(FsError::TooLarge { path: path.shown.clone(), size: n as u64, limit, doing: "read", hint: "" })
+            }
+            Ok(_) => Ok(bytes),
+            Err(error) => Err(FsError::Io { path: path.shown.clone(), reason: error.to_string() }),
+        }
+    }
+}

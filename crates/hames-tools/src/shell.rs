@@ -1,0 +1,73 @@
+//! Running commands, as a port.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::tempfile_path::TempFile;
+
+/// A command to run.
+#[derive(Clone, Debug)]
+pub struct ShellRequest {
+    /// The command line, for `bash -c`.
+    pub command: String,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// After this it is killed with all its children.
+    pub timeout: Duration,
+    /// Firing this kills it with all its children.
+    pub cancel: CancellationToken,
+    /// Bytes kept in memory: half of it the head, half the tail.
+    pub keep_bytes: usize,
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShellEnd {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal it did not catch.
+    Signalled(i32),
+    /// Killed at its time limit.
+    TimedOut,
+    /// Killed because the call was cancelled.
+    Cancelled,
+}
+
+/// What a command gave: stdout and stderr in the order they came.
+#[derive(Debug)]
+pub struct ShellOutcome {
+    /// How it ended.
+    pub end: ShellEnd,
+    /// The first bytes; everything, where `total` is not larger.
+    pub head: Vec<u8>,
+    /// The last bytes; empty where `head` is everything.
+    pub tail: Vec<u8>,
+    /// Bytes in all.
+    pub total: u64,
+    /// Everything, where it is more than was kept in memory.
+    pub spool: Option<(TempFile, u64)>,
+    /// Children that still hold the output open and were let go.
+    pub left_running: bool,
+}
+
+/// A command that could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ShellError(pub String);
+
+/// Somewhere commands run.
+#[async_trait]
+pub trait ShellProvider: Send + Sync {
+    /// Runs a command to its end. `output` sees the raw bytes as they come and must not block.
+    async fn run(
+        &self,
+        request: ShellRequest,
+        output: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<ShellOutcome, ShellError>;
+
+    /// Ends everything that commands of this provider left running. Called at the end of a run.
+    async fn sweep(&self) {}
+}

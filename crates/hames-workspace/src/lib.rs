@@ -1,0 +1,23 @@
+//! Filesystems, the shell, and the built-in tools over them.
+//!
+//! Each module holds a port's real implementation and the tools that stand on it: [`files`], [`search`], [`shell`],
+//! [`todo`]. Tools reach the world only through their [`ToolCx`](hames_tools::ToolCx), so every one of them runs on any
+//! filesystem.
+
+pub mod files;
+pub mod search;
+pub mod shell;
+pub mod todo;
+
+use std::sync::Arc;
+
+use hames_tools::Tool;
+
+/// The built-in tools, in the order they are advertised.
+pub fn tools() -> Vec<Arc<dyn Tool>> {
+    let mut all = files::tools();
+    all.extend(search::tools());
+    all.extend(shell::tools());
+    all.extend(todo::tools());
+    all
+}

@@ -1,0 +1,10 @@
+//! Finding files by name and by content.
+
+use std::sync::Arc;
+
+use hames_tools::Tool;
+
+/// The tools of this module.
+pub fn tools() -> Vec<Arc<dyn Tool>> {
+    Vec::new()
+}
