@@ -133,6 +133,14 @@ pub trait Approver: Send + Sync {
 pub trait Emit: Send + Sync {
     /// Hands over durable events and returns when they are recorded: the barrier before any next effect.
     async fn record(&self, events: Vec<Event>) -> Result<(), Failure>;
-    /// Hands over a live event; dropped without harm where nobody can take it now.
+    /// Hands over a live event; dropped without harm where nobody can take it now. Never blocks: tools call it while
+    /// they read a child's pipe.
     fn show(&self, event: Event);
+    /// Hands over live events in order and waits until there is room for them: for a model's stream, whose every
+    /// piece a person wants to see.
+    async fn flow(&self, events: Vec<Event>) {
+        for event in events {
+            self.show(event);
+        }
+    }
 }

@@ -1,0 +1,118 @@
+//! Estimating tokens without a tokenizer: four ASCII characters to a token, one token for every other character.
+//!
+//! It errs upwards for CJK and emoji, which is the safe side: an underestimate is what kills a session.
+
+use std::sync::Arc;
+
+use hames_protocol::{Head, Item, Part};
+
+/// ASCII characters that make a token, on average over code and prose.
+const ASCII_PER_TOKEN: u64 = 4;
+/// Tokens an image costs, whatever its size: close to what providers charge for one at full detail.
+const IMAGE_TOKENS: u64 = 1_600;
+/// Tokens of roles, separators and ids around one message.
+const MESSAGE_OVERHEAD: u64 = 4;
+
+/// Estimated tokens of a text.
+pub fn estimate_tokens(text: &str) -> u64 {
+    let mut ascii = 0u64;
+    let mut other = 0u64;
+    for byte in text.bytes() {
+        if byte < 0x80 {
+            ascii += 1;
+        } else if byte >= 0xc0 {
+            other += 1;
+        }
+    }
+    ascii.div_ceil(ASCII_PER_TOKEN) + other
+}
+
+/// Estimated tokens of the fixed beginning: every request pays for the tools' schemas.
+pub fn estimate_head(head: &Head) -> u64 {
+    let tools: u64 = head
+        .tools
+        .iter()
+        .map(|t| {
+            estimate_tokens(&t.name) + estimate_tokens(&t.description) + estimate_tokens(&t.parameters.to_string())
+        })
+        .sum();
+    tools + estimate_tokens(&head.system) + MESSAGE_OVERHEAD * (head.tools.len() as u64 + 1)
+}
+
+/// Estimated tokens of one item, passed-back reasoning and arguments included.
+pub fn estimate_item(item: &Item) -> u64 {
+    let content = match item {
+        Item::User(user) => {
+            let parts: u64 = user
+                .parts
+                .iter()
+                .map(|part| match part {
+                    Part::Text { text } => estimate_tokens(text),
+                    Part::Image { .. } => IMAGE_TOKENS,
+                })
+                .sum();
+            parts + user.note.as_deref().map_or(0, estimate_tokens)
+        }
+        Item::Assistant(answer) => {
+            let reasoning: u64 = answer
+                .reasoning
+                .iter()
+                .map(|r| estimate_tokens(&r.text) + r.blocks.iter().map(|b| estimate_tokens(b)).sum::<u64>())
+                .sum();
+            let calls: u64 = answer
+                .calls
+                .iter()
+                .map(|c| estimate_tokens(&c.name) + estimate_tokens(&c.arguments) + MESSAGE_OVERHEAD)
+                .sum();
+            estimate_tokens(&answer.text) + reasoning + calls
+        }
+        Item::Tool(tool) => estimate_tokens(&tool.text),
+    };
+    content + MESSAGE_OVERHEAD
+}
+
+/// Sums over a growing conversation without counting an item twice.
+#[derive(Debug, Default)]
+pub struct Estimator {
+    counted: Vec<(Arc<Item>, u64)>,
+}
+
+impl Estimator {
+    /// Estimated tokens of all items. Only what differs from the last call is counted anew.
+    pub fn total(&mut self, items: &[Arc<Item>]) -> u64 {
+        let same = self.counted.iter().zip(items).take_while(|((known, _), item)| Arc::ptr_eq(known, item)).count();
+        self.counted.truncate(same);
+        self.counted.extend(items[same..].iter().map(|item| (Arc::clone(item), estimate_item(item))));
+        self.counted.iter().map(|(_, tokens)| tokens).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hames_protocol::UserItem;
+    use proptest::prelude::*;
+
+    fn user(text: &str) -> Arc<Item> {
+        Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+    }
+
+    #[test]
+    fn every_character_beyond_ascii_counts_as_a_token() {
+        for (text, tokens) in
+            [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("漢字です", 4), ("a漢", 2), ("🙂🙂", 2)]
+        {
+            assert_eq!(estimate_tokens(text), tokens, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_running_sum_equals_a_fresh_one(texts in proptest::collection::vec(".{0,40}", 0..20), cut in 0usize..20) {
+            let items: Vec<_> = texts.iter().map(|t| user(t)).collect();
+            let mut running = Estimator::default();
+            running.total(&items[..cut.min(items.len())]);
+            prop_assert_eq!(running.total(&items), Estimator::default().total(&items));
+        }
+    }
+}
