@@ -360,6 +360,8 @@ pub enum Cut {
     Guard,
     /// A person, or the caller.
     Abort,
+    /// A message that wanted to be heard at once.
+    Interrupt,
     /// The process died.
     Crash,
     /// The output limit.
