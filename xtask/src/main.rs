@@ -1,1 +1,41 @@
-fn main() {}
+//! `cargo xtask`: everything this repository does to itself.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a command for people at a terminal
+
+mod bench;
+mod cargo;
+mod generate;
+mod report;
+mod test;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test        everything CI checks: format, lints, docs, generated files, all tests
+  generate    write the generated files (schema/)
+  bench [NAME=COMMAND ...]
+              what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
+";
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("test") => test::run(),
+        Some("generate") => generate::write(),
+        Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),
+        Some("bench") => with_tokens(&args.collect::<Vec<_>>()),
+        None | Some("help" | "-h" | "--help") => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => bail!("there is no command \"{other}\"\n\n{HELP}"),
+    }
+}
+
+/// The bench counts tokens; everything else does without a tokenizer, so it is built only for the bench.
+fn with_tokens(args: &[String]) -> Result<()> {
+    let mut again = cargo::cargo(&["run", "--quiet", "--package", "xtask", "--features", "tokens", "--", "bench"]);
+    again.args(args);
+    cargo::must(again)
+}

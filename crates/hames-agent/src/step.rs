@@ -36,9 +36,15 @@ pub(crate) enum StepEnd {
 /// One attempt at an answer.
 enum Attempt {
     /// There is something to record.
-    Answer(Completion, Option<Cut>),
+    Answer(Box<Completion>, Option<Cut>),
     /// Nothing was visible; it may be tried again.
     Nothing(Failure),
+}
+
+impl Attempt {
+    fn answer(completion: Completion, cut: Option<Cut>) -> Self {
+        Self::Answer(Box::new(completion), cut)
+    }
 }
 
 /// Where the pieces of the open step stand.
@@ -67,7 +73,7 @@ impl Agent {
         let mut attempt = 1;
         loop {
             let failure = match self.attempt(cx).await {
-                Attempt::Answer(completion, cut) => return self.conclude(cx, completion, cut).await.map(Ok),
+                Attempt::Answer(completion, cut) => return self.conclude(cx, *completion, cut).await.map(Ok),
                 Attempt::Nothing(failure) => failure,
             };
             if cx.abort.is_cancelled() {
@@ -94,8 +100,8 @@ impl Agent {
     async fn attempt(&mut self, cx: &LoopCx) -> Attempt {
         let sent = tokio::select! {
             sent = self.model.send() => sent,
-            () = cx.abort.cancelled() => return Attempt::Answer(Completion::default(), Some(Cut::Abort)),
-            () = cx.interrupted() => return Attempt::Answer(Completion::default(), Some(Cut::Interrupt)),
+            () = cx.abort.cancelled() => return Attempt::answer(Completion::default(), Some(Cut::Abort)),
+            () = cx.interrupted() => return Attempt::answer(Completion::default(), Some(Cut::Interrupt)),
         };
         let mut stream = match sent {
             Ok(stream) => stream,
@@ -115,12 +121,11 @@ impl Agent {
             }
         };
         let completion = stream.finish();
-        if cut.is_none() && !offsets.visible && completion.calls.is_empty() {
-            if let Some(failure) = completion.failure.clone().or_else(|| incomplete(&completion)) {
-                return Attempt::Nothing(failure);
-            }
+        let nothing = cut.is_none() && !offsets.visible && completion.calls.is_empty();
+        match completion.failure.clone().or_else(|| incomplete(&completion)) {
+            Some(failure) if nothing => Attempt::Nothing(failure),
+            _ => Attempt::answer(completion, cut),
         }
-        Attempt::Answer(completion, cut)
     }
 
     /// Records what a step came to, in one append: reasoning, text, calls, `step.done`.

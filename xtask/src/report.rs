@@ -1,0 +1,32 @@
+//! Reports: figures with the commit they were measured at, kept under `bench/reports/`.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::cargo::root;
+
+fn git(args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(root()).output();
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+/// Writes `bench/reports/KIND.json`: the newest report of its kind; older ones are in the history.
+pub(crate) fn write(kind: &str, figures: Value) -> Result<PathBuf> {
+    let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let report = json!({
+        "kind": kind,
+        "commit": git(&["rev-parse", "HEAD"]),
+        "uncommitted_changes": !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty(),
+        "unix_time": at,
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "figures": figures,
+    });
+    let path = root().join(format!("bench/reports/{kind}.json"));
+    std::fs::create_dir_all(root().join("bench/reports"))?;
+    std::fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")?;
+    Ok(path)
+}
