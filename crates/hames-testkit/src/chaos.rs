@@ -1,0 +1,1 @@
+//! The turns of a long run, faults included, from a seed.

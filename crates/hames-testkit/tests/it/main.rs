@@ -1,0 +1,9 @@
+//! The provider as a client meets it, over real sockets.
+
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+mod client;
+mod delivery;
+mod faults;
+mod http;
+mod rules;
