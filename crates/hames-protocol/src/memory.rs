@@ -176,4 +176,7 @@ impl Approver for NobodyAnswers {
     async fn decide(&self, _asked: &ApprovalAsked) -> Option<(Decision, String)> {
         None
     }
+    fn can_answer(&self) -> bool {
+        false
+    }
 }

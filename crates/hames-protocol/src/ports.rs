@@ -126,6 +126,10 @@ pub trait Inbox: Send + Sync {
 pub trait Approver: Send + Sync {
     /// The decision and who made it, or `None` where nobody can answer: then the answer is no.
     async fn decide(&self, asked: &ApprovalAsked) -> Option<(Decision, String)>;
+    /// Whether there is anybody at all. Where there is not, nothing is asked and nothing of it is recorded.
+    fn can_answer(&self) -> bool {
+        true
+    }
 }
 
 /// Where a task of a run puts its events.

@@ -8,10 +8,27 @@
 //! This crate knows no tool by name, pulls in no grammar and no search engine, and touches no file itself: the
 //! filesystem and the shell are ports ([`FsProvider`], [`ShellProvider`]).
 
+mod cap;
+mod door;
 mod fs;
+mod locks;
+mod mend;
+mod parse;
+mod policy;
+mod schema;
+mod secrets;
+mod set;
 mod shell;
+#[cfg(test)]
+mod testing;
 mod tool;
+mod validate;
 
+pub use door::*;
 pub use fs::*;
+pub use locks::LockTable;
+pub use policy::*;
+pub use secrets::Secrets;
+pub use set::{ToolSet, ToolSetError, ToolSource};
 pub use shell::*;
 pub use tool::*;

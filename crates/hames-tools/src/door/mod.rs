@@ -1,0 +1,204 @@
+//! The door: the one way from a call a model asked for to a result.
+//!
+//! `admit` reads, mends and validates the arguments and lets the tool declare what the call does; it touches nothing.
+//! `run` takes calls through policy, locks, approval, execution, masking and capping, each exactly once and for every
+//! kind of tool, and answers every call with one `tool.done` or `tool.error`.
+//!
+//! What a call may do in Analyze beyond reading (proposing edits, commands proved to read) is decided where the
+//! verdict is made, in [`policy`](crate::decide); the pipeline after it does not know the mode.
+
+mod admit;
+mod approve;
+mod call;
+mod emit;
+mod execute;
+mod report;
+mod scope;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hames_protocol::{
+    Approver, BlobStore, Emit, Event, Failure, Mode, RawCall, SessionId, SessionState, ToolError, ToolErrorClass,
+    ToolSpec,
+};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{FsProvider, LockTable, Policy, Secrets, ShellProvider, ToolFailure, ToolSet};
+pub use admit::Admitted;
+use call::{Ended, Job, Origin};
+
+/// What a door is made of.
+pub struct DoorParts {
+    /// The tools of the run.
+    pub tools: ToolSet,
+    /// Rules and grants.
+    pub policy: Policy,
+    /// Files.
+    pub fs: Arc<dyn FsProvider>,
+    /// Commands.
+    pub shell: Arc<dyn ShellProvider>,
+    /// Blobs.
+    pub blobs: Arc<dyn BlobStore>,
+    /// Who is asked.
+    pub approver: Arc<dyn Approver>,
+    /// What no result may carry.
+    pub secrets: Secrets,
+    /// The locks of the process.
+    pub locks: Arc<LockTable>,
+    /// Tokens of the model's window: results are capped at a share of it.
+    pub window_tokens: u64,
+    /// Whether calls of one step may overlap at all.
+    pub parallel_tools: bool,
+}
+
+/// What the calls of one step share.
+#[derive(Clone)]
+pub struct RunCx {
+    /// The session.
+    pub session: SessionId,
+    /// The run's mode.
+    pub mode: Mode,
+    /// Where events go.
+    pub emit: Arc<dyn Emit>,
+    /// The fold of the session, kept current by the run.
+    pub state: Arc<Mutex<SessionState>>,
+    /// Ends everything: what has not started does not start, what runs is cancelled.
+    pub abort: CancellationToken,
+    /// A message wants in: what has not started does not start, reads are cancelled, the rest finishes.
+    pub interrupt: CancellationToken,
+}
+
+/// The door of a run.
+pub struct Door {
+    parts: Arc<Parts>,
+}
+
+/// [`DoorParts`] in use.
+struct Parts {
+    tools: ToolSet,
+    policy: Mutex<Policy>,
+    fs: Arc<dyn FsProvider>,
+    shell: Arc<dyn ShellProvider>,
+    blobs: Arc<dyn BlobStore>,
+    approver: Arc<dyn Approver>,
+    secrets: Arc<Secrets>,
+    locks: Arc<LockTable>,
+    window_tokens: u64,
+    parallel_tools: bool,
+}
+
+impl Parts {
+    fn policy(&self) -> MutexGuard<'_, Policy> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Door {
+    /// A door of these parts.
+    pub fn new(parts: DoorParts) -> Self {
+        let DoorParts { tools, policy, fs, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools } =
+            parts;
+        let (policy, secrets) = (Mutex::new(policy), Arc::new(secrets));
+        let parts = Parts { tools, policy, fs, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// What is advertised, in order.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.parts.tools.specs()
+    }
+
+    /// Reads, mends and validates a call and lets its tool declare it. No I/O and no effect; a call that cannot run is
+    /// admitted too, and answered by [`run`](Self::run).
+    pub fn admit(&self, raw: RawCall) -> Admitted {
+        admit::admit(&self.parts.tools, raw)
+    }
+
+    /// Takes the calls of one step through the door and answers each of them exactly once, in whatever order they end.
+    /// Fails only where an event could not be recorded; then nothing more is started.
+    ///
+    /// Dropping the future cancels the tools that run.
+    pub async fn run(&self, calls: Vec<Admitted>, cx: RunCx) -> Result<(), Failure> {
+        // Fires on abort, on a failed record, and when this future is dropped.
+        let halt = cx.abort.child_token();
+        let _halt_when_dropped = halt.clone().drop_guard();
+        let cx = RunCx { abort: halt.clone(), ..cx };
+        let names = self.parts.locks.output_names(&cx.session);
+        let (mut tasks, mut origins) = self.start(calls, &cx).await;
+
+        let mut outcome = Ok(());
+        while let Some(joined) = tasks.join_next_with_id().await {
+            let id = joined.as_ref().map_or_else(tokio::task::JoinError::id, |(id, _)| *id);
+            let Some(origin) = origins.remove(&id) else { continue };
+            if outcome.is_err() {
+                continue;
+            }
+            let ended = match joined {
+                Ok((_, ended)) => ended,
+                Err(crash) => Ok(Ended::failed(call::crashed(&origin.name, &crash.to_string()))),
+            };
+            outcome = match ended {
+                Ok(ended) => report::report(&self.parts, &cx, &names, origin, ended).await,
+                Err(failure) => Err(failure),
+            };
+            if outcome.is_err() {
+                halt.cancel();
+            }
+        }
+        outcome
+    }
+
+    /// Starts every call, taking tickets in call order.
+    async fn start(&self, calls: Vec<Admitted>, cx: &RunCx) -> (Tasks, HashMap<tokio::task::Id, Origin>) {
+        let batch = self.parts.locks.batch();
+        let scopes = scope::resolve(&self.parts.fs, &calls).await;
+        let mut tasks = JoinSet::new();
+        let mut origins = HashMap::new();
+        for (call, scope) in calls.into_iter().zip(scopes) {
+            let origin = Origin::of(&call);
+            let job = Job::new(self.parts.clone(), cx.clone(), call, scope, batch);
+            origins.insert(tasks.spawn(job.carry_out()).id(), origin);
+        }
+        (tasks, origins)
+    }
+
+    /// Answers every call with the same error, without running any: the step was cut, or its output limit was hit.
+    pub async fn refuse(
+        &self,
+        calls: Vec<Admitted>,
+        class: ToolErrorClass,
+        text: &str,
+        emit: &dyn Emit,
+    ) -> Result<(), Failure> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let answers = calls.iter().map(|call| {
+            let Origin { call_id, name, .. } = Origin::of(call);
+            Event::ToolError(ToolError { call_id, name, error: text.to_owned(), class, blob: None, duration_ms: 0 })
+        });
+        emit.record(answers.collect()).await
+    }
+}
+
+type Tasks = JoinSet<Result<Ended, Failure>>;
+
+/// Why a call goes no further: it has its answer, or the run has failed.
+enum Stop {
+    Answer(ToolFailure),
+    Fail(Failure),
+}
+
+impl From<ToolFailure> for Stop {
+    fn from(failure: ToolFailure) -> Self {
+        Stop::Answer(failure)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop::Fail(failure)
+    }
+}
