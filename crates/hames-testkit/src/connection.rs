@@ -3,7 +3,7 @@
 //! Responses are written straight to the socket, so that a cut falls exactly where it was planned. A stream is one HTTP
 //! chunk a piece. No TLS, no pipelining of answers, no compression.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, os::fd::AsFd, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::{
@@ -15,6 +15,7 @@ use tokio::{
 use crate::{
     plan::{End, Plan, error_body, json_plan},
     provider::Shared,
+    sys,
     turn::Sever,
 };
 
@@ -32,6 +33,10 @@ const READ_SIZE: usize = 64 << 10;
 /// client would not read why.
 const DRAIN_LIMIT: usize = 16 << 20;
 const DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// How often, and how far apart, it is looked whether the peer has everything: together one second.
+const DELIVERY_CHECKS: usize = 1000;
+const DELIVERY_PAUSE: Duration = Duration::from_millis(1);
 
 /// A request, read in full.
 pub(crate) struct HttpRequest {
@@ -270,14 +275,27 @@ impl Connection {
         }
     }
 
-    /// Ends the connection without ending the response. What the peer has not acknowledged yet is lost with a reset;
-    /// on loopback that is only what it has no room for.
+    /// Ends the connection without ending the response.
     async fn sever(&mut self, sever: Sever) {
         // Where this fails the connection is gone already, which is what was asked for.
         let _ = match sever {
             Sever::Cut => self.stream.shutdown().await,
-            Sever::Reset => self.stream.set_zero_linger(),
+            Sever::Reset => {
+                self.delivered().await;
+                self.stream.set_zero_linger()
+            }
         };
+    }
+
+    /// Waits until the peer has what was sent, for a reset throws away the rest. A peer that takes nothing is not
+    /// waited for.
+    async fn delivered(&self) {
+        for _ in 0..DELIVERY_CHECKS {
+            if sys::unacknowledged(self.stream.as_fd()) == 0 {
+                return;
+            }
+            time::sleep(DELIVERY_PAUSE).await;
+        }
     }
 
     /// Waits for something, unless the client leaves meanwhile.

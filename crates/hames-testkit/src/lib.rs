@@ -33,6 +33,7 @@ mod plan;
 mod provider;
 mod request;
 mod script;
+mod sys;
 mod turn;
 pub mod wire;
 
