@@ -268,8 +268,8 @@ impl Connection {
                 Ok(())
             }
             End::Stall => self.unless_gone(std::future::pending()).await,
-            End::Comments(interval) => loop {
-                self.send(b": keep-alive\n\n", chunked).await?;
+            End::Keepalives(interval, bytes) => loop {
+                self.send(bytes, chunked).await?;
                 self.unless_gone(time::sleep(interval)).await?;
             },
         }

@@ -44,7 +44,8 @@ pub(crate) enum End {
     SeverBeforeHead(Sever),
     Sever(Sever),
     Stall,
-    Comments(Duration),
+    /// Bytes that say nothing, at an interval, for ever.
+    Keepalives(Duration, &'static [u8]),
 }
 
 /// What a plan needs beyond turn and request.
@@ -62,11 +63,11 @@ pub(crate) fn plan(turn: Turn, request: &ChatRequest, context: &Context<'_>) -> 
     let Turn { source, headers, delivery } = turn;
     let mut plan = match source {
         Source::Error { status, body } => error(status, &body),
-        Source::RawSse(bytes) => streamed(raw_events(&bytes), &delivery),
+        Source::RawSse(bytes) => streamed(raw_events(&bytes)),
         Source::Reply(reply) => {
             let said = Said::new(reply, request, context);
             if request.wants_stream() && !said.reply.plain_json {
-                streamed(frames(said.events(request), &said.reply, &delivery), &delivery)
+                streamed(frames(said.events(request), &said.reply, &delivery))
             } else {
                 json_plan(200, &said.whole())
             }
@@ -76,9 +77,12 @@ pub(crate) fn plan(turn: Turn, request: &ChatRequest, context: &Context<'_>) -> 
         plan.headers.retain(|(known, _)| *known != name);
         plan.headers.push((name, value));
     }
+    pace(&mut plan.pieces, &delivery);
     plan.pieces = recut(plan.pieces, &delivery.cuts);
     plan.head_gate = delivery.head_gate;
-    plan.end = delivery.fault.map_or(End::Complete, |fault| break_off(&mut plan.pieces, fault));
+    if let Some(fault) = delivery.fault {
+        break_off(&mut plan, fault);
+    }
     plan
 }
 
@@ -110,14 +114,8 @@ fn whole(status: u16, content_type: &str, bytes: Vec<u8>) -> Plan {
     }
 }
 
-/// A stream of events, each one piece, with their delays and gates.
-fn streamed(events: Vec<Vec<u8>>, delivery: &Delivery) -> Plan {
-    let last = events.len().saturating_sub(1);
-    let pieces = events.into_iter().enumerate().map(|(index, bytes)| Piece {
-        wait: if index == 0 { Duration::ZERO } else { delivery.delay },
-        bytes,
-        gates: delivery.gates.iter().filter(|(at, _)| (*at).min(last) == index).map(|(_, gate)| gate.clone()).collect(),
-    });
+/// A stream of events, each one piece.
+fn streamed(events: Vec<Vec<u8>>) -> Plan {
     Plan {
         status: 200,
         headers: vec![
@@ -126,8 +124,20 @@ fn streamed(events: Vec<Vec<u8>>, delivery: &Delivery) -> Plan {
         ],
         length: None,
         head_gate: None,
-        pieces: pieces.collect(),
+        pieces: events.into_iter().map(|bytes| Piece { bytes, ..Piece::default() }).collect(),
         end: End::Complete,
+    }
+}
+
+/// Sets the delays and gates of events.
+fn pace(events: &mut [Piece], delivery: &Delivery) {
+    let last = events.len().saturating_sub(1);
+    for (index, event) in events.iter_mut().enumerate() {
+        if index > 0 {
+            event.wait = delivery.delay;
+        }
+        let here = delivery.gates.iter().filter(|(at, _)| (*at).min(last) == index);
+        event.gates = here.map(|(_, gate)| gate.clone()).collect();
     }
 }
 
@@ -205,16 +215,22 @@ fn flush(held: &mut Piece, result: &mut Vec<Piece>) {
     }
 }
 
-/// Drops what a fault leaves out, and says how the response ends. A gate that the kept bytes reach stays.
-fn break_off(pieces: &mut Vec<Piece>, fault: Fault) -> End {
-    let (kept, end) = match fault {
-        Fault::SeverBeforeHead(sever) => (0, End::SeverBeforeHead(sever)),
-        Fault::KeepaliveOnly(interval) => (0, End::Comments(interval)),
-        Fault::SeverAfter(bytes, sever) => (bytes, End::Sever(sever)),
-        Fault::StallAfter(bytes) => (bytes, End::Stall),
+/// Drops what a fault leaves out, and sets how the response ends. A gate that the kept bytes reach stays.
+fn break_off(plan: &mut Plan, fault: Fault) {
+    let kept = match fault {
+        Fault::SeverBeforeHead(_) | Fault::KeepaliveOnly(_) => 0,
+        Fault::SeverAfter(bytes, _) | Fault::StallAfter(bytes) => bytes,
+    };
+    plan.end = match fault {
+        Fault::SeverBeforeHead(sever) => End::SeverBeforeHead(sever),
+        Fault::SeverAfter(_, sever) => End::Sever(sever),
+        Fault::StallAfter(_) => End::Stall,
+        // White space is to one JSON object what a comment is to a stream. Neither has a length.
+        Fault::KeepaliveOnly(interval) if plan.length.take().is_some() => End::Keepalives(interval, b"\n"),
+        Fault::KeepaliveOnly(interval) => End::Keepalives(interval, b": keep-alive\n\n"),
     };
     let mut left = kept;
-    pieces.retain_mut(|piece| {
+    plan.pieces.retain_mut(|piece| {
         if piece.bytes.len() > left {
             piece.bytes.truncate(left);
             piece.gates.clear();
@@ -222,7 +238,6 @@ fn break_off(pieces: &mut Vec<Piece>, fault: Fault) -> End {
         left -= piece.bytes.len();
         !piece.bytes.is_empty() || !piece.gates.is_empty()
     });
-    end
 }
 
 /// A reply with everything settled that the turn left open.

@@ -223,7 +223,8 @@ impl Turn {
         self.deliver(|delivery| delivery.delay = delay)
     }
 
-    /// Waits at the gate once the event with this index is sent; after the last event where there are fewer.
+    /// Waits at the gate once the event with this index is sent; after the last event where there are fewer. An answer
+    /// that is no stream is one event.
     pub fn gate(self, after_event: usize, gate: Gate) -> Turn {
         self.deliver(|delivery| delivery.gates.push((after_event, gate)))
     }
@@ -279,7 +280,7 @@ impl Turn {
         self.fault(Fault::StallAfter(bytes))
     }
 
-    /// Sends nothing but comments at this interval, until the client leaves.
+    /// Sends nothing but comments (white space, where no stream is sent) at this interval, until the client leaves.
     pub fn keepalive_only(self, interval: Duration) -> Turn {
         self.fault(Fault::KeepaliveOnly(interval))
     }

@@ -184,6 +184,17 @@ fn a_gate_holds_the_stream_after_its_event_until_it_is_opened() {
 }
 
 #[test]
+fn a_gate_holds_an_answer_without_a_stream_after_its_body() {
+    let gate = Gate::new();
+    let provider = blocking(Script::new().turn(Turn::error(500, "x").gate(3, gate.clone()))).unwrap();
+    let mut client = Client::to(&provider);
+    assert_eq!(client.chat(&request()).status, 500);
+    assert!(gate.reached_within(LIMIT) && !provider.is_idle_within(Duration::ZERO));
+    gate.open();
+    assert!(provider.is_idle_within(LIMIT));
+}
+
+#[test]
 fn a_gate_before_the_head_holds_everything() {
     let gate = Gate::new();
     let provider = blocking(Script::new().turn(Turn::text("x").gate_head(gate.clone()))).unwrap();

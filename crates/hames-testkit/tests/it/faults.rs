@@ -84,16 +84,21 @@ fn a_stalled_stream_ends_when_the_provider_stops() {
 
 #[test]
 fn keepalives_are_all_there_is() {
-    let provider = provider(Turn::text("never").keepalive_only(Duration::from_millis(1)));
-    let mut client = Client::to(&provider);
-    client.post(&request().to_string());
-    assert!(client.head().unwrap().unwrap().contains("text/event-stream"));
-    for _ in 0..5 {
-        assert_eq!(client.chunk().unwrap().unwrap(), b": keep-alive\n\n");
+    let never = || Turn::text("never").keepalive_only(Duration::from_millis(1));
+    for (turn, kind, bytes) in
+        [(never(), "text/event-stream", ": keep-alive\n\n"), (never().plain_json(), "application/json", "\n")]
+    {
+        let provider = provider(turn);
+        let mut client = Client::to(&provider);
+        client.post(&request().to_string());
+        assert!(client.head().unwrap().unwrap().contains(kind));
+        for _ in 0..5 {
+            assert_eq!(client.chunk().unwrap().unwrap(), bytes.as_bytes());
+        }
+        drop(client);
+        assert!(provider.is_idle_within(LIMIT));
+        assert_eq!(provider.hangups(), 1);
     }
-    drop(client);
-    assert!(provider.is_idle_within(LIMIT));
-    assert_eq!(provider.hangups(), 1);
 }
 
 #[test]
