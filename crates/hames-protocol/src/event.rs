@@ -68,10 +68,10 @@ macro_rules! events {
                     Event::Unknown(_) => true,
                 }
             }
-            /// Whether this version knows the type but could not read the fields.
+            /// Whether this version knows the type but could not read the fields, or the log could not read the event.
             pub fn is_damaged(&self) -> bool {
                 matches!(self, Event::Unknown(value) if match value.get("type").and_then(Value::as_str) {
-                    None => true,
+                    None | Some("damaged") => true,
                     Some(name) => [$( $name ),*].contains(&name),
                 })
             }

@@ -1,1 +1,43 @@
-//! stub
+//! Where sessions are kept: an append-only event log in SQLite, and beside it blobs, leases and search.
+//!
+//! One thread of the process writes and commits what has queued up together; a few connections read. Everything a
+//! list shows lies in the sessions' own rows, which each append keeps in step, so only reading a session reads events.
+//! A row that cannot be read is shown as damaged and hides nothing after it; a database that cannot be used is moved
+//! aside, and what can be read of it goes into a new one.
+//!
+//! This crate knows the words of the protocol and not what they mean to an agent: recovery of an unfinished run is
+//! written by whoever holds the session's lease. It reads no environment and prints nothing.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use hames_protocol::Settings;
+//! let home = tempfile::tempdir()?;
+//! let store = hames_store::Store::open(home.path())?.store;
+//! let (session, lease) = store.create("fix the parser", "/src/app".as_ref(), Settings::default(), 0, "an example")?;
+//! assert_eq!(store.list(None)?, [session]);
+//! # drop(lease);
+//! # Ok(())
+//! # }
+//! ```
+
+mod blobs;
+mod damage;
+mod fault;
+mod home;
+mod lease;
+mod log;
+mod migrate;
+mod open;
+mod read;
+mod repair;
+mod row;
+mod salvage;
+mod search;
+mod sessions;
+mod store;
+mod writer;
+
+pub use lease::Lease;
+pub use search::{SearchHit, SearchKind};
+pub use sessions::SessionInfo;
+pub use store::{Opened, Store, StoreReport};

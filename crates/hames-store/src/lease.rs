@@ -1,0 +1,144 @@
+//! Advisory file locks: the lease on a session, and the lock that every opener of the database holds.
+//!
+//! The kernel releases them when their holder dies. They are no protection of the data, only of people from surprises:
+//! the expected seq of an append is the second line of defence.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hames_protocol::LogError;
+
+use crate::fault::io_error;
+use crate::home::open_private;
+
+/// How often a lock that is waited for is tried.
+const TRY_EVERY: Duration = Duration::from_millis(2);
+/// Bytes of a lock file that are read: it holds one short line.
+const NOTE_LIMIT: u64 = 512;
+
+/// The right to write a session. Released on drop, and by the death of the process.
+#[derive(Debug)]
+pub struct Lease {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lease {
+    /// Takes the lock at `path`, leaving a note that says who holds it. `what` names the session in the refusal.
+    pub(crate) fn take(path: &Path, what: &str, holder: &str) -> Result<Lease, LogError> {
+        let failed = |e: io::Error| io_error("lock", path, &e);
+        loop {
+            let mut file = open_private(path).map_err(failed)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(busy(what, &note(&mut file))),
+                Err(TryLockError::Error(e)) => return Err(failed(e)),
+            }
+            // The holder before us removes the file on its way out: then this is a file nobody else will find.
+            if !is_file_at(&file, path) {
+                continue;
+            }
+            let line = format!("{}\t{}", std::process::id(), holder.replace(char::is_control, " "));
+            write_note(&mut file, &line).map_err(failed)?;
+            return Ok(Lease { file, path: path.to_owned() });
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if is_file_at(&self.file, &self.path) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn busy(what: &str, note: &str) -> LogError {
+    let who = match note.split_once('\t') {
+        Some((pid, holder)) if !holder.is_empty() => format!("{holder} (process {pid})"),
+        Some((pid, _)) => format!("process {pid}"),
+        None => "another process".to_owned(),
+    };
+    LogError::Busy(format!("{what} is in use by {who}; wait until it ends, or stop it"))
+}
+
+fn is_file_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+fn note(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(NOTE_LIMIT).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => String::from_utf8_lossy(&bytes).trim().to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+fn write_note(file: &mut File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(text.as_bytes())
+}
+
+/// How a [`FileLock`] is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Shared,
+    Exclusive,
+}
+
+/// A lock file of the store, held shared in ordinary use and exclusive for what must be done alone.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileLock {
+    pub(crate) fn open(path: &Path) -> Result<FileLock, LogError> {
+        let file = open_private(path).map_err(|e| io_error("open", path, &e))?;
+        Ok(FileLock { file, path: path.to_owned() })
+    }
+
+    /// Takes the lock as `hold`, waiting up to `limit`; `false` where others held it all that time. Then a hold from
+    /// before is lost too: the kernel gives it up first.
+    pub(crate) fn take(&self, hold: Hold, limit: Duration) -> Result<bool, LogError> {
+        let begun = Instant::now();
+        loop {
+            let tried = match hold {
+                Hold::Shared => self.file.try_lock_shared(),
+                Hold::Exclusive => self.file.try_lock(),
+            };
+            match tried {
+                Ok(()) => return Ok(true),
+                Err(TryLockError::WouldBlock) if begun.elapsed() >= limit => return Ok(false),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(TRY_EVERY),
+                Err(TryLockError::Error(e)) => return Err(io_error("lock", &self.path, &e)),
+            }
+        }
+    }
+
+    /// Gives the lock up.
+    pub(crate) fn release(&self) {
+        // Closing the file would do the same; there is nothing to do about a failure.
+        let _ = self.file.unlock();
+    }
+
+    /// The line last written.
+    pub(crate) fn note(&self) -> String {
+        self.file.try_clone().map(|mut file| note(&mut file)).unwrap_or_default()
+    }
+
+    /// Writes the line. Only under an exclusive hold.
+    pub(crate) fn write_note(&self, text: &str) -> Result<(), LogError> {
+        let written = self.file.try_clone().and_then(|mut file| write_note(&mut file, text));
+        written.map_err(|e| io_error("write", &self.path, &e))
+    }
+}

@@ -1,0 +1,321 @@
+//! The sessions' rows: what is listed about a session, kept in step with its events in the same transaction.
+//!
+//! Nothing here reads events but [`refold`], which a repair needs.
+
+use std::path::Path;
+
+use hames_protocol::{Envelope, Event, LogError, MessageUser, Mode, ModelRef, Part, SessionId, is_unprintable};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Serialize;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::fault::Fault;
+use crate::row::{self, SEQ_MAX, int, key, seq_of, uint};
+
+/// Characters of a session's name; a list has to stay readable.
+const NAME_LIMIT: usize = 200;
+/// Characters of a first line that are kept for lists.
+const FIRST_LINE_LIMIT: usize = 200;
+/// The shortest beginning of an id that stands for it.
+const ID_PREFIX: usize = 8;
+/// The longest id: a UUID has 36 characters.
+const ID_LIMIT: usize = 64;
+
+/// What a list shows of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionInfo {
+    /// Its id.
+    pub id: SessionId,
+    /// Its name, unique in its folder without regard to case.
+    pub name: String,
+    /// Its folder, canonical and absolute.
+    pub folder: String,
+    /// Unix milliseconds of its first event.
+    pub created_at: u64,
+    /// Unix milliseconds of its latest event.
+    pub updated_at: u64,
+    /// Seq of its last event.
+    pub last_seq: u64,
+    /// Runs so far.
+    pub turns: u32,
+    /// The model last set or used.
+    pub model: Option<String>,
+    /// The mode last set or used.
+    pub mode: Option<Mode>,
+    /// The first line the user wrote, at most 200 characters; empty before that.
+    pub first_line: String,
+}
+
+pub(crate) const COLUMNS: &str =
+    "s.id, s.name, s.folder, s.created_at, s.updated_at, s.last_seq, s.turns, s.model, s.mode, s.first_line";
+
+pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
+    let id: String = row.get(0)?;
+    let mode: Option<String> = row.get(8).unwrap_or_default();
+    Ok(SessionInfo {
+        id: id.into(),
+        name: row.get(1)?,
+        folder: row.get(2)?,
+        created_at: uint(row, 3),
+        updated_at: uint(row, 4),
+        last_seq: uint(row, 5),
+        turns: u32::try_from(uint(row, 6)).unwrap_or(u32::MAX),
+        model: row.get(7).unwrap_or_default(),
+        mode: mode.and_then(|text| text.parse().ok()),
+        first_line: row.get(9).unwrap_or_default(),
+    })
+}
+
+/// A folder as it is stored and compared.
+pub(crate) fn folder_text(folder: &Path) -> String {
+    folder.to_string_lossy().into_owned()
+}
+
+/// A name as it is stored: one line, no control characters, bounded, never empty.
+pub(crate) fn clean_name(wanted: &str) -> String {
+    let line: String = wanted.chars().map(|c| if is_unprintable(c) { ' ' } else { c }).collect();
+    let name: String = line.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(NAME_LIMIT).collect();
+    let name = name.trim();
+    if name.is_empty() { "session".to_owned() } else { name.to_owned() }
+}
+
+/// A name as it is compared: one normal form, no case. Going through upper case folds ß with ss and both lower sigmas.
+pub(crate) fn name_key(name: &str) -> String {
+    name.nfkc().collect::<String>().to_uppercase().to_lowercase().nfkc().collect()
+}
+
+/// Whether the text can be an id at all; ids name files.
+pub(crate) fn is_id(id: &str) -> bool {
+    (1..=ID_LIMIT).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+fn is_taken(db: &Connection, folder: &str, key: &str) -> rusqlite::Result<bool> {
+    db.prepare_cached("SELECT 1 FROM sessions WHERE folder = ?1 AND name_key = ?2")?.exists((folder, key))
+}
+
+/// The wanted name, or the first of "name (2)", "name (3)"… that is free in the folder.
+pub(crate) fn free_name(db: &Connection, folder: &str, wanted: &str) -> rusqlite::Result<String> {
+    let mut name = wanted.to_owned();
+    let mut number = 2_u64;
+    while is_taken(db, folder, &name_key(&name))? {
+        name = format!("{wanted} ({number})");
+        number += 1;
+    }
+    Ok(name)
+}
+
+/// The number and last seq of a session.
+pub(crate) fn position(db: &Connection, id: &SessionId) -> Result<Option<(i64, u64)>, Fault> {
+    let mut statement = db.prepare_cached("SELECT n, last_seq FROM sessions WHERE id = ?1")?;
+    Ok(statement.query_row([id.as_str()], |row| Ok((row.get(0)?, uint(row, 1)))).optional()?)
+}
+
+/// The number of a session that must exist.
+pub(crate) fn number(db: &Connection, id: &SessionId) -> Result<i64, Fault> {
+    match position(db, id)? {
+        Some((number, _)) => Ok(number),
+        None => Err(LogError::NoSession(id.clone()).into()),
+    }
+}
+
+/// Creates the row of a session whose `session.created` is about to be written. The name must be free.
+pub(crate) fn insert(db: &Connection, id: &SessionId, name: &str, folder: &str, at: u64) -> Result<i64, Fault> {
+    if !is_id(id.as_str()) {
+        return Err(LogError::Io(format!("\"{id}\" cannot be the id of a session")).into());
+    }
+    let key = name_key(name);
+    if is_taken(db, folder, &key)? {
+        return Err(taken(name, folder));
+    }
+    db.prepare_cached(
+        "INSERT INTO sessions (id, name, name_key, folder, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+    )?
+    .execute((id.as_str(), name, key, folder, int(at)))?;
+    Ok(db.last_insert_rowid())
+}
+
+/// Creates the row of a session found in a damaged database, or finds the one already there. Gives its number.
+pub(crate) fn restore(
+    db: &Connection,
+    id: &SessionId,
+    name: &str,
+    folder: &str,
+    created_at: i64,
+) -> Result<i64, Fault> {
+    if let Some((number, _)) = position(db, id)? {
+        return Ok(number);
+    }
+    let name = free_name(db, folder, &clean_name(name))?;
+    insert(db, id, &name, folder, created_at.unsigned_abs())
+}
+
+fn taken(name: &str, folder: &str) -> Fault {
+    LogError::Busy(format!("there already is a session named \"{name}\" in {folder}; choose another name")).into()
+}
+
+/// What some events change in a session's row.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    updated_at: u64,
+    name: Option<String>,
+    folder: Option<String>,
+    model: Option<ModelRef>,
+    mode: Option<Mode>,
+    first_line: Option<String>,
+    turns: u32,
+}
+
+impl Changes {
+    /// Takes in one event.
+    pub(crate) fn apply(&mut self, envelope: &Envelope) {
+        self.updated_at = self.updated_at.max(envelope.at);
+        match &envelope.event {
+            Event::SessionCreated(created) => {
+                self.name = Some(clean_name(&created.name));
+                self.folder = Some(created.folder.clone());
+                self.set(created.settings.model.clone(), created.settings.mode);
+            }
+            Event::SettingsChanged(changed) => self.set(changed.settings.model.clone(), changed.settings.mode),
+            Event::RunStart(start) if envelope.agent.is_empty() => {
+                self.turns += 1;
+                self.set(Some(start.model.clone()), Some(start.mode));
+            }
+            Event::SessionRenamed(renamed) => self.name = Some(clean_name(&renamed.name)),
+            Event::SessionMoved(moved) => self.folder = Some(moved.folder.clone()),
+            Event::MessageUser(message) if self.first_line.is_none() => self.first_line = first_line(message),
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, model: Option<ModelRef>, mode: Option<Mode>) {
+        self.model = model.or(self.model.take());
+        self.mode = mode.or(self.mode);
+    }
+
+    fn only_time_passed(&self) -> bool {
+        let Changes { updated_at: _, name, folder, model, mode, first_line, turns } = self;
+        name.is_none() && folder.is_none() && model.is_none() && mode.is_none() && first_line.is_none() && *turns == 0
+    }
+
+    /// Writes them, with the seq of the last event. Most appends change nothing but that and the time.
+    pub(crate) fn write(&self, db: &Connection, number: i64, last_seq: u64) -> Result<(), Fault> {
+        let (seq, at) = (int(last_seq), int(self.updated_at));
+        if self.only_time_passed() {
+            db.prepare_cached("UPDATE sessions SET last_seq = ?2, updated_at = max(updated_at, ?3) WHERE n = ?1")?
+                .execute((number, seq, at))?;
+            return Ok(());
+        }
+        self.check_name(db, number)?;
+        db.prepare_cached(
+            "UPDATE sessions SET last_seq = ?2, updated_at = max(updated_at, ?3), name = coalesce(?4, name),
+               name_key = coalesce(?5, name_key), folder = coalesce(?6, folder), model = coalesce(?7, model),
+               mode = coalesce(?8, mode), turns = turns + ?9,
+               first_line = CASE WHEN first_line = '' THEN coalesce(?10, '') ELSE first_line END
+             WHERE n = ?1",
+        )?
+        .execute((
+            number,
+            seq,
+            at,
+            &self.name,
+            self.name.as_deref().map(name_key),
+            &self.folder,
+            self.model.as_ref().map(ModelRef::to_string),
+            self.mode.map(Mode::as_str),
+            self.turns,
+            &self.first_line,
+        ))?;
+        Ok(())
+    }
+
+    /// Refuses a name that another session of the folder has.
+    fn check_name(&self, db: &Connection, number: i64) -> Result<(), Fault> {
+        if self.name.is_none() && self.folder.is_none() {
+            return Ok(());
+        }
+        let (name, folder): (String, String) =
+            db.query_row("SELECT name, folder FROM sessions WHERE n = ?1", [number], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        let (name, folder) = (self.name.as_ref().unwrap_or(&name), self.folder.as_ref().unwrap_or(&folder));
+        let mut others = db.prepare("SELECT 1 FROM sessions WHERE folder = ?1 AND name_key = ?2 AND n <> ?3")?;
+        if others.exists((folder, name_key(name), number))? { Err(taken(name, folder)) } else { Ok(()) }
+    }
+}
+
+fn first_line(message: &MessageUser) -> Option<String> {
+    message.parts.iter().find_map(|part| match part {
+        Part::Text { text } => {
+            let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+            Some(line.chars().filter(|c| !is_unprintable(*c)).take(FIRST_LINE_LIMIT).collect())
+        }
+        _ => None,
+    })
+}
+
+/// Brings a restored session's row in line with its events. A name that is taken in its folder is numbered.
+pub(crate) fn refold(db: &Connection, number: i64) -> Result<(), Fault> {
+    let mut changes = Changes::default();
+    let range = (key(number, 1), key(number, SEQ_MAX));
+    let id: String = db.query_row("SELECT id FROM sessions WHERE n = ?1", [number], |row| row.get(0))?;
+    let id = SessionId::from(id);
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {} FROM events WHERE key BETWEEN ?1 AND ?2 AND type IN ('session.created', 'session.renamed',
+           'session.moved', 'settings.changed', 'run.start', 'message.user') ORDER BY key",
+        row::COLUMNS
+    ))?;
+    let mut rows = statement.query(range)?;
+    while let Some(row) = rows.next()? {
+        changes.apply(&row::decode(row, &id)?);
+    }
+    let ends = "SELECT max(key), max(at), coalesce(min(nullif(at, 0)), 0) FROM events WHERE key BETWEEN ?1 AND ?2";
+    let (last, updated, created): (i64, i64, i64) =
+        db.query_row(ends, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    changes.updated_at = changes.updated_at.max(updated.unsigned_abs());
+    db.execute(
+        "UPDATE sessions SET turns = 0, first_line = '', created_at = iif(created_at = 0, ?2, created_at) WHERE n = ?1",
+        [number, created],
+    )?;
+    match changes.write(db, number, seq_of(last)) {
+        Err(Fault::Refused(_)) => {
+            let folder = changes.folder.clone().unwrap_or_default();
+            changes.name = Some(free_name(db, &folder, changes.name.as_deref().unwrap_or("session"))?);
+            changes.write(db, number, seq_of(last))
+        }
+        other => other,
+    }
+}
+
+/// One session by its id.
+pub(crate) fn get(db: &Connection, id: &SessionId) -> Result<Option<SessionInfo>, Fault> {
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions s WHERE s.id = ?1"))?;
+    Ok(statement.query_row([id.as_str()], info).optional()?)
+}
+
+/// Sessions, most recently updated first.
+pub(crate) fn list(db: &Connection, folder: Option<&str>, limit: i64) -> Result<Vec<SessionInfo>, Fault> {
+    let mut statement = db.prepare_cached(&list_sql())?;
+    let rows = statement.query_map((folder, limit), info)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(crate) fn list_sql() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM sessions s WHERE ?1 IS NULL OR s.folder = ?1
+         ORDER BY s.updated_at DESC, s.n DESC LIMIT ?2"
+    )
+}
+
+/// Sessions that a person may mean: the exact id alone, else those whose id begins so or whose name it is.
+pub(crate) fn find(db: &Connection, folder: Option<&str>, text: &str) -> Result<Vec<SessionInfo>, Fault> {
+    if let Some(exact) = get(db, &SessionId::from(text))? {
+        return Ok(vec![exact]);
+    }
+    let prefix = text.to_ascii_lowercase();
+    let prefix = if prefix.len() >= ID_PREFIX && is_id(&prefix) { Some(prefix) } else { None };
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions s
+         WHERE substr(s.id, 1, length(?1)) = ?1 OR (s.name_key = ?2 AND (?3 IS NULL OR s.folder = ?3))
+         ORDER BY s.updated_at DESC, s.n DESC"
+    ))?;
+    let rows = statement.query_map((prefix, name_key(&clean_name(text)), folder), info)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,289 @@
+//! The store as the program sees it.
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use hames_protocol::{
+    BlobRef, BlobStore, ENVELOPE_VERSION, Envelope, Event, EventLog, LogError, SessionCreated, SessionId,
+    SessionRenamed, Settings,
+};
+use rusqlite::Connection;
+
+use crate::fault::Fault;
+use crate::home::Home;
+use crate::lease::Lease;
+use crate::log::{self, Ports};
+use crate::read::{self, Readers};
+use crate::repair::{Keeper, Notices};
+use crate::search::{self, SearchHit};
+use crate::sessions::{self, SessionInfo};
+use crate::writer::Writer;
+use crate::{blobs, migrate, open};
+
+/// Problems an integrity check lists at most.
+const PROBLEMS: usize = 20;
+
+/// The sessions of one home: their log, their blobs, their search. Clones share one writer and a few readers.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+/// A store that was opened, and what its user should be told once.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// What happened to the database meanwhile: moved aside, repaired, missing.
+    pub notices: Vec<String>,
+}
+
+/// How the store is, for `hames doctor`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreReport {
+    /// Version of the schema.
+    pub schema_version: u32,
+    /// Sessions.
+    pub sessions: u64,
+    /// Events of all sessions.
+    pub events: u64,
+    /// Bytes of the database.
+    pub database_bytes: u64,
+    /// Bytes of all blobs, those in the database too.
+    pub blob_bytes: u64,
+    /// What is wrong with the database, one problem a line.
+    pub integrity: Result<(), String>,
+}
+
+/// What the clones of a store share.
+pub(crate) struct Inner {
+    home: Home,
+    readers: Arc<Readers>,
+    notices: Notices,
+    // Dropped with the last clone: finishes its queue, closes the readers and the database.
+    writer: Writer,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("home", &self.home.root()).finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Reads; where the database turns out to be damaged, once more after its repair.
+    pub(crate) fn read<T>(&self, read: impl Fn(&Connection) -> Result<T, Fault>) -> Result<T, LogError> {
+        let seen = self.readers.generation();
+        match self.readers.with(&read) {
+            Err(fault) if fault.is_damage() => {
+                self.writer.repair_blocking(seen, open::plain_reason(fault))?;
+                self.readers.with(&read)
+            }
+            other => other,
+        }
+        .map_err(|fault| fault.explain(&self.home.database()))
+    }
+}
+
+/// Runs blocking work where it does not hold up the runtime's own threads.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LogError> + Send + 'static,
+) -> Result<T, LogError> {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => runtime
+            .spawn_blocking(work)
+            .await
+            .unwrap_or_else(|e| Err(LogError::Io(format!("reading the session database was broken off: {e}")))),
+        Err(_) => work(),
+    }
+}
+
+impl Store {
+    /// Opens the store of a home, creating what is missing, upgrading what is old and setting aside what is damaged.
+    pub fn open(home: &Path) -> Result<Opened, LogError> {
+        let home = Home::create(home)?;
+        let ready = open::open(&home)?;
+        let readers = Arc::new(Readers::new(home.database()));
+        let notices = Notices::default();
+        let keeper =
+            Keeper { home: home.clone(), lock: ready.lock, readers: readers.clone(), notices: notices.clone() };
+        let writer = Writer::start(ready.db, keeper)?;
+        let store = Store { inner: Arc::new(Inner { home, readers, notices, writer }) };
+        Ok(Opened { store, notices: ready.notices })
+    }
+
+    /// What the user should be told that happened since the store was opened. Each notice is given once.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.inner.notices.take()
+    }
+
+    /// The event log.
+    pub fn log(&self) -> Arc<dyn EventLog> {
+        Arc::new(Ports(self.inner.clone()))
+    }
+
+    /// The blobs.
+    pub fn blobs(&self) -> Arc<dyn BlobStore> {
+        Arc::new(Ports(self.inner.clone()))
+    }
+
+    /// Creates a session and takes its lease. The name is made unique in the folder, without regard to case, by
+    /// " (2)", " (3)" and so on.
+    pub fn create(
+        &self,
+        wanted_name: &str,
+        folder: &Path,
+        settings: Settings,
+        at_ms: u64,
+        holder: &str,
+    ) -> Result<(SessionInfo, Lease), LogError> {
+        let id = SessionId::generate();
+        let lease = Lease::take(&self.inner.home.session_lock(&id), "the new session", holder)?;
+        let (wanted, folder) = (sessions::clean_name(wanted_name), sessions::folder_text(folder));
+        let info = self.inner.writer.run_blocking(move |db| {
+            let name = sessions::free_name(db, &folder, &wanted)?;
+            let created = SessionCreated { name, folder: folder.clone(), settings: settings.clone() };
+            log::append_now(db, &id, 1, &envelope(&id, at_ms, created.into()))?;
+            existing(db, &id)
+        })?;
+        Ok((info, lease))
+    }
+
+    /// Takes the lease on a session. Where another process holds it, the error names that one.
+    pub fn lease(&self, id: &SessionId, holder: &str) -> Result<Lease, LogError> {
+        let info = self.session(id)?.ok_or_else(|| LogError::NoSession(id.clone()))?;
+        Lease::take(&self.inner.home.session_lock(id), &format!("session \"{}\"", info.name), holder)
+    }
+
+    /// One session.
+    pub fn session(&self, id: &SessionId) -> Result<Option<SessionInfo>, LogError> {
+        self.inner.read(|db| sessions::get(db, id))
+    }
+
+    /// The sessions a person may mean: the one of that exact id, else all whose id begins so (8 characters or more)
+    /// and those of that name in the folder, or in any folder where none is given.
+    pub fn find(&self, folder: Option<&Path>, name_or_id: &str) -> Result<Vec<SessionInfo>, LogError> {
+        let folder = folder.map(sessions::folder_text);
+        self.inner.read(|db| sessions::find(db, folder.as_deref(), name_or_id))
+    }
+
+    /// The sessions of a folder, or all, most recently updated first.
+    pub fn list(&self, folder: Option<&Path>) -> Result<Vec<SessionInfo>, LogError> {
+        let folder = folder.map(sessions::folder_text);
+        self.inner.read(|db| sessions::list(db, folder.as_deref(), i64::MAX))
+    }
+
+    /// The folder's most recently updated session.
+    pub fn last(&self, folder: &Path) -> Result<Option<SessionInfo>, LogError> {
+        let folder = sessions::folder_text(folder);
+        Ok(self.inner.read(|db| sessions::list(db, Some(&folder), 1))?.pop())
+    }
+
+    /// Renames a session under its lease. A name that is taken in the folder is refused.
+    pub fn rename(&self, id: &SessionId, name: &str, at_ms: u64, holder: &str) -> Result<SessionInfo, LogError> {
+        let _lease = self.lease(id, holder)?;
+        let (id, name) = (id.clone(), sessions::clean_name(name));
+        self.inner.writer.run_blocking(move |db| {
+            let before = existing(db, &id)?;
+            let renamed = SessionRenamed { name: name.clone() };
+            log::append_now(db, &id, before.last_seq + 1, &envelope(&id, at_ms, renamed.into()))?;
+            existing(db, &id)
+        })
+    }
+
+    /// Deletes a session under its lease: its events, what search knows of it, and blobs nobody else refers to.
+    pub fn delete(&self, id: &SessionId, holder: &str) -> Result<(), LogError> {
+        let _lease = self.lease(id, holder)?;
+        let id = id.clone();
+        let orphans = self.inner.writer.run_blocking(move |db| delete_rows(db, &id))?;
+        self.inner.read(|db| blobs::sweep(db, &self.inner.home, &orphans))
+    }
+
+    /// Where all words of `query` occur in messages, answers and labels of calls, newest first. Any text is safe.
+    pub fn search(&self, query: &str, folder: Option<&Path>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
+        loop {
+            match self.inner.writer.run_blocking(search::index_some) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if search::can_go_on(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let folder = folder.map(sessions::folder_text);
+        self.inner.read(|db| search::search(db, query, folder.as_deref(), limit))
+    }
+
+    /// The blob that `name` stands for in the session; names of other sessions are not seen.
+    pub fn blob_named(&self, session: &SessionId, name: &str) -> Result<Option<BlobRef>, LogError> {
+        self.inner.read(|db| blobs::named(db, session, name))
+    }
+
+    /// Writes all events of a session as lines of JSON and gives their number. Holds only a few in memory.
+    pub fn export(&self, id: &SessionId, out: &mut dyn Write) -> Result<u64, LogError> {
+        read::export(|after, limit| self.inner.read(|db| read::events(db, id, after, limit)), out)
+    }
+
+    /// Looks the whole database over. Takes as long as reading it.
+    pub fn check(&self) -> Result<StoreReport, LogError> {
+        // Not through `read`: a report of damage must not set off the repair.
+        let report = self.inner.readers.with(|db| check(db));
+        report.map_err(|fault| fault.explain(&self.inner.home.database()))
+    }
+}
+
+fn check(db: &Connection) -> Result<StoreReport, Fault> {
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs);
+    let problems: rusqlite::Result<Vec<String>> = db
+        .prepare(&format!("PRAGMA quick_check({PROBLEMS})"))
+        .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect());
+    let integrity = match problems {
+        Ok(lines) if lines == ["ok"] => Ok(()),
+        Ok(lines) => Err(lines.join("\n")),
+        Err(e) => Err(e.to_string()),
+    };
+    Ok(StoreReport {
+        schema_version: migrate::version(db)?,
+        sessions: number("SELECT count(*) FROM sessions")?,
+        events: number("SELECT count(*) FROM events")?,
+        database_bytes: number("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")?,
+        blob_bytes: number("SELECT coalesce(sum(bytes), 0) FROM blobs")?,
+        integrity,
+    })
+}
+
+fn delete_rows(db: &Connection, id: &SessionId) -> Result<Vec<String>, Fault> {
+    let number = sessions::number(db, id)?;
+    search::forget(db, number)?;
+    log::forget(db, number)?;
+    let orphans = blobs::forget(db, number)?;
+    db.execute("DELETE FROM sessions WHERE n = ?1", [number])?;
+    Ok(orphans)
+}
+
+fn existing(db: &Connection, id: &SessionId) -> Result<SessionInfo, Fault> {
+    sessions::get(db, id)?.ok_or_else(|| LogError::NoSession(id.clone()).into())
+}
+
+fn envelope(session: &SessionId, at: u64, event: Event) -> Envelope {
+    Envelope {
+        v: ENVELOPE_VERSION,
+        seq: None,
+        at,
+        session: Some(session.clone()),
+        run: None,
+        turn: None,
+        step: None,
+        agent: vec![],
+        event,
+    }
+}

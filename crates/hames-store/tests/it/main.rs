@@ -1,0 +1,10 @@
+//! The store over real files, real processes and real damage.
+
+mod blobs;
+mod damage;
+mod kit;
+mod leases;
+mod log;
+mod processes;
+mod search;
+mod sessions;
