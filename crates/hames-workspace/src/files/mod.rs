@@ -1,10 +1,35 @@
 //! The local filesystem and the tools that read and change files.
+//!
+//! [`LocalFs`] keeps file tools inside a root, in the kernel; the tools keep files what they are: line ends, byte order
+//! mark, encoding, mode bits, final newline, links. Reading and changing text is pure (`text`, `edit`, `diff`, `page`)
+//! and knows nothing of where it comes from, so the tools run on any [`FsProvider`](hames_tools::FsProvider).
+//!
+//! Nothing here asks or decides whether a call is allowed beyond the root and the denied places: that is the door's.
+
+mod binary;
+mod change;
+mod denied;
+mod diff;
+mod edit;
+mod local;
+mod nearest;
+mod page;
+mod resolve;
+mod suggest;
+mod sys;
+mod text;
+mod tools;
+mod walk;
+mod write;
 
 use std::sync::Arc;
 
 use hames_tools::Tool;
 
+pub use local::{LocalFs, LocalFsOptions};
+pub use tools::{Edit, List, Read, StrReplace, Write};
+
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
-    Vec::new()
+    vec![Arc::new(Read), Arc::new(Write), Arc::new(StrReplace), Arc::new(Edit), Arc::new(List)]
 }

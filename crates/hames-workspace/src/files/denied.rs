@@ -1,0 +1,119 @@
+//! Places that no file tool reaches, whatever was approved.
+//!
+//! A place is known by its path and by its identity (device and inode), so that a mount, a file system that ignores
+//! case, or a hard link to a file inside leads no further than its plain path does.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hames_tools::FileKind;
+
+use super::resolve;
+use super::sys::{self, Meta};
+
+/// How long what was found inside the places stays known. A hard link can only lead to a file that was there before,
+/// so this is how fresh such a file must be to be missed.
+const INODES_KEPT: Duration = Duration::from_secs(1);
+
+/// Files looked at inside the places. Only files with several names are ever compared with them.
+const MAX_INODES: usize = 20_000;
+
+/// The denied places of one filesystem.
+#[derive(Debug)]
+pub(super) struct Denied {
+    places: Vec<PathBuf>,
+    inside: Mutex<Option<Inside>>,
+}
+
+/// Identities of the files inside the places, and when they were looked up.
+#[derive(Debug)]
+struct Inside {
+    at: Instant,
+    files: HashSet<(u64, u64)>,
+}
+
+/// A denied place as it is now: it may have been made, or become a link, since the last look.
+#[derive(Debug)]
+struct Now {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+}
+
+impl Denied {
+    pub(super) fn new(places: Vec<PathBuf>) -> Self {
+        Self { places, inside: Mutex::default() }
+    }
+
+    /// The places as they are at this moment, for many questions in a row.
+    pub(super) fn look(&self) -> DeniedNow {
+        let places = self.places.iter().flat_map(|path| {
+            let real = resolve::resolve(Path::new("/"), path).ok();
+            let identity = real.as_ref().and_then(|place| place.meta).map(|meta| meta.identity);
+            let written = Now { path: path.clone(), identity };
+            [Some(written), real.map(|place| Now { path: place.path, identity })].into_iter().flatten()
+        });
+        DeniedNow { places: places.collect() }
+    }
+
+    /// Whether an open file is one of those inside, under another name.
+    pub(super) fn holds(&self, meta: &Meta) -> bool {
+        if self.places.is_empty() || meta.links < 2 {
+            return false;
+        }
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *inside {
+            Some(known) if known.at.elapsed() < INODES_KEPT => known.files.contains(&meta.identity),
+            stale => {
+                let files = self.identities();
+                stale.insert(Inside { at: Instant::now(), files }).files.contains(&meta.identity)
+            }
+        }
+    }
+
+    fn identities(&self) -> HashSet<(u64, u64)> {
+        let mut found = HashSet::new();
+        let mut folders: Vec<PathBuf> = self.places.clone();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match sys::stat_path(&path) {
+                    Ok(meta) if meta.kind == FileKind::Dir => folders.push(path),
+                    Ok(meta) if found.len() < MAX_INODES => {
+                        found.insert(meta.identity);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The denied places at one moment.
+#[derive(Debug)]
+pub(super) struct DeniedNow {
+    places: Vec<Now>,
+}
+
+impl DeniedNow {
+    /// Whether a path lies in a denied place or is one, going by how it is written.
+    pub(super) fn covers_written(&self, path: &Path) -> bool {
+        self.places.iter().any(|place| path.starts_with(&place.path))
+    }
+
+    /// Whether a path without links lies in a denied place or is one, however it is written.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        if self.covers_written(path) {
+            return true;
+        }
+        self.places.iter().any(|place| place.identity.is_some())
+            && path.ancestors().any(|part| sys::stat_path(part).is_ok_and(|meta| self.is(meta.identity)))
+    }
+
+    /// Whether this is the identity of a denied place itself.
+    pub(super) fn is(&self, identity: (u64, u64)) -> bool {
+        self.places.iter().any(|place| place.identity == Some(identity))
+    }
+}

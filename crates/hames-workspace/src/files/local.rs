@@ -1,0 +1,266 @@
+//! The local filesystem: a root that file tools stay inside, on the machine's own disk.
+//!
+//! [`resolve`](LocalFs::resolve) finds out where a path leads; every use then opens that very path beneath a handle of
+//! the root, following no link (`sys`), so what is swapped in between is refused by the kernel. A path outside the root
+//! is opened the same way beneath `/`; whether it may be is decided by whoever approved it. Denied places are refused
+//! whatever was approved.
+//!
+//! Only regular files are ever opened: a pipe would wait, a device would act.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use hames_tools::{
+    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, StagedWrite, WalkEntry, WalkOptions,
+};
+use rustix::io::Errno;
+
+use super::denied::{Denied, DeniedNow};
+use super::resolve::{self, Place};
+use super::suggest;
+use super::sys::{self, Anchor, Meta, Walker};
+use super::walk;
+use super::write;
+
+/// How a [`LocalFs`] differs from a plain one.
+#[derive(Clone, Debug, Default)]
+pub struct LocalFsOptions {
+    /// Folders (or files) that no file tool reaches, even approved; they need not exist yet.
+    pub denied: Vec<PathBuf>,
+}
+
+/// The machine's own files.
+///
+/// ```
+/// use hames_tools::FsProvider;
+/// use hames_workspace::files::{LocalFs, LocalFsOptions};
+///
+/// let folder = tempfile::tempdir()?;
+/// std::fs::write(folder.path().join("notes.txt"), "hello\n")?;
+/// let fs = LocalFs::new(folder.path(), LocalFsOptions::default())?;
+/// let path = fs.resolve("./sub/../notes.txt")?;
+/// assert_eq!(path.shown, "notes.txt");
+/// assert_eq!(fs.read(&path, 100)?, b"hello\n");
+/// assert!(!fs.resolve("../elsewhere")?.inside);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LocalFs {
+    root: PathBuf,
+    within: Anchor,
+    everywhere: Anchor,
+    denied: Denied,
+}
+
+impl LocalFs {
+    /// Opens the folder `root`.
+    pub fn new(root: &Path, options: LocalFsOptions) -> Result<Self, FsError> {
+        Self::with_walker(root, options, Walker::detect())
+    }
+
+    pub(super) fn with_walker(root: &Path, options: LocalFsOptions, walker: Walker) -> Result<Self, FsError> {
+        let shown = root.to_string_lossy();
+        let canonical = std::fs::canonicalize(root).map_err(|error| fs_error(&shown, error))?;
+        if !canonical.is_dir() {
+            return Err(wrong_kind(&shown, FileKind::File, "a folder"));
+        }
+        let denied = Denied::new(options.denied);
+        if denied.look().covers(&canonical) {
+            return Err(FsError::Denied { path: shown.into_owned() });
+        }
+        let within = Anchor::open(&canonical, walker).map_err(|error| fs_error(&shown, error))?;
+        let everywhere = Anchor::open(Path::new("/"), walker).map_err(|error| fs_error("/", error))?;
+        Ok(Self { root: canonical, within, everywhere, denied })
+    }
+
+    /// The anchor a path is opened beneath, and the path from there.
+    fn anchor<'p>(&self, path: &'p FsPath) -> Result<(&Anchor, &'p Path), FsError> {
+        if self.denied.look().covers(&path.abs) {
+            return Err(FsError::Denied { path: path.shown.clone() });
+        }
+        if let Ok(relative) = path.abs.strip_prefix(&self.root) {
+            return Ok((&self.within, relative));
+        }
+        match path.abs.strip_prefix("/") {
+            Ok(relative) => Ok((&self.everywhere, relative)),
+            Err(_) => Err(io_failure(&path.shown, "the path is not absolute")),
+        }
+    }
+
+    /// The open parent of a path and the name in it, or the open folder itself where the path is an anchor.
+    fn parent<'p>(&self, path: &'p FsPath) -> Result<(OwnedFd, Option<&'p OsStr>), FsError> {
+        let (anchor, relative) = self.anchor(path)?;
+        let parent = relative.parent().unwrap_or(Path::new(""));
+        let folder = anchor.folder(parent).map_err(|error| self.failed(path, error))?;
+        Ok((folder, relative.file_name()))
+    }
+
+    fn meta(&self, path: &FsPath) -> Result<Meta, FsError> {
+        let (parent, name) = self.parent(path)?;
+        let meta = match name {
+            Some(name) => sys::stat_at(&parent, name),
+            None => sys::stat(&parent),
+        };
+        meta.map_err(|error| self.failed(path, error))
+    }
+
+    /// The error for a path; one that does not exist is told what does.
+    fn failed(&self, path: &FsPath, error: io::Error) -> FsError {
+        if error.kind() != io::ErrorKind::NotFound {
+            return fs_error(&path.shown, error);
+        }
+        let hint = suggest::instead_of(&path.abs, |near| self.shown(near));
+        FsError::NotFound { path: path.shown.clone(), hint }
+    }
+
+    fn shown(&self, abs: &Path) -> String {
+        match abs.strip_prefix(&self.root) {
+            Ok(relative) if relative.as_os_str().is_empty() => ".".into(),
+            Ok(relative) => relative.to_string_lossy().into_owned(),
+            Err(_) => abs.to_string_lossy().into_owned(),
+        }
+    }
+
+    pub(super) fn fs_path(&self, abs: PathBuf, identity: Option<(u64, u64)>) -> FsPath {
+        FsPath { shown: self.shown(&abs), inside: abs.starts_with(&self.root), identity, abs }
+    }
+
+    /// What a link in a folder leads to, where that is inside the root and not denied.
+    pub(super) fn follow(&self, link: &Path, denied: &DeniedNow) -> Option<(PathBuf, Meta)> {
+        let Place { path, meta } = resolve::resolve(&self.root, link).ok()?;
+        let reachable = path.starts_with(&self.root) && !denied.covers(&path);
+        meta.filter(|_| reachable).map(|meta| (path, meta))
+    }
+}
+
+impl FsProvider for LocalFs {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
+        if path.is_empty() {
+            return Err(io_failure("the empty path", "name a file or folder"));
+        }
+        if path.contains('\0') {
+            return Err(io_failure(&path.replace('\0', "\\0"), "a path cannot hold a NUL byte"));
+        }
+        let place = resolve::resolve(&self.root, Path::new(path)).map_err(|error| fs_error(path, error))?;
+        if self.denied.look().covers(&place.path) {
+            return Err(FsError::Denied { path: path.to_owned() });
+        }
+        Ok(self.fs_path(place.path, place.meta.map(|meta| meta.identity)))
+    }
+
+    fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
+        let Meta { kind, size, mode, modified_ns, .. } = self.meta(path)?;
+        Ok(FileStat { kind, size, mode, modified_ns })
+    }
+
+    fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
+        let (parent, name) = self.parent(path)?;
+        let Some(name) = name else { return Err(wrong_kind(&path.shown, FileKind::Dir, "a file")) };
+        // Looked at before it is opened: opening a device may already do something.
+        let before = sys::stat_at(&parent, name).map_err(|error| self.failed(path, error))?;
+        regular(path, &before)?;
+        let file = sys::open_read(&parent, name).map_err(|error| self.failed(path, error))?;
+        let meta = sys::stat(&file).map_err(|error| self.failed(path, error))?;
+        regular(path, &meta)?;
+        if self.denied.holds(&meta) {
+            return Err(FsError::Denied { path: path.shown.clone() });
+        }
+        Ok(Box::new(file))
+    }
+
+    fn list(&self, path: &FsPath) -> Result<Vec<DirEntry>, FsError> {
+        let meta = self.meta(path)?;
+        if meta.kind != FileKind::Dir {
+            return Err(wrong_kind(&path.shown, meta.kind, "a folder"));
+        }
+        let (anchor, relative) = self.anchor(path)?;
+        let folder = anchor.folder(relative).map_err(|error| self.failed(path, error))?;
+        let mut names = sys::names(&folder).map_err(|error| self.failed(path, error))?;
+        names.sort_unstable();
+        let denied = self.denied.look();
+        let mut entries = Vec::with_capacity(names.len());
+        for name in names {
+            // Gone since its name was read: not in the folder any more.
+            let Ok(meta) = sys::stat_at(&folder, &name) else { continue };
+            let at = path.abs.join(&name);
+            if (meta.kind == FileKind::Dir && denied.is(meta.identity)) || denied.covers_written(&at) {
+                continue;
+            }
+            let seen = match meta.kind {
+                FileKind::Link => self.follow(&at, &denied).map_or(meta, |(_, target)| target),
+                _ => meta,
+            };
+            let size = if seen.kind == FileKind::File { seen.size } else { 0 };
+            entries.push(DirEntry { name: name.to_string_lossy().into_owned(), kind: seen.kind, size });
+        }
+        Ok(entries)
+    }
+
+    fn write(
+        &self,
+        path: &FsPath,
+        content: &[u8],
+        expect: &Expect,
+        record: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
+    ) -> Result<StagedWrite, FsError> {
+        let (anchor, relative) = self.anchor(path)?;
+        write::replace(write::Target { anchor, relative, path, denied: &self.denied }, content, expect, record)
+    }
+
+    fn walk(
+        &self,
+        from: &FsPath,
+        options: &WalkOptions,
+        visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
+    ) -> Result<(), FsError> {
+        let meta = self.meta(from)?;
+        walk::walk(self, from, &meta, &self.denied.look(), options, visit)
+    }
+}
+
+fn regular(path: &FsPath, meta: &Meta) -> Result<(), FsError> {
+    match meta.kind {
+        FileKind::File => Ok(()),
+        // The path held no link when it was resolved.
+        FileKind::Link => Err(fs_error(&path.shown, Errno::LOOP.into())),
+        kind => Err(wrong_kind(&path.shown, kind, "a file")),
+    }
+}
+
+pub(super) fn wrong_kind(shown: &str, kind: FileKind, wanted: &'static str) -> FsError {
+    let found = match kind {
+        FileKind::File => "a file",
+        FileKind::Dir => "a folder",
+        FileKind::Link => "a link that leads nowhere",
+        FileKind::Other => "a pipe, socket or device",
+    };
+    FsError::WrongKind { path: shown.to_owned(), found, wanted }
+}
+
+pub(super) fn io_failure(shown: &str, reason: impl Into<String>) -> FsError {
+    FsError::Io { path: shown.to_owned(), reason: reason.into() }
+}
+
+/// The system's error in words that say what to do.
+pub(super) fn fs_error(shown: &str, error: io::Error) -> FsError {
+    let reason = match Errno::from_io_error(&error) {
+        Some(Errno::NOENT) => return FsError::NotFound { path: shown.to_owned(), hint: String::new() },
+        Some(Errno::NOSPC | Errno::DQUOT) => return FsError::NoSpace { path: shown.to_owned() },
+        Some(Errno::LOOP) => "it leads through too many links, or one appeared on its way meanwhile",
+        Some(Errno::NOTDIR) => "a part of the path is a file, not a folder",
+        Some(Errno::ACCESS | Errno::PERM) => "permission denied",
+        Some(Errno::ROFS) => "the disk is mounted read-only",
+        Some(Errno::NAMETOOLONG) => "the name is too long for the disk",
+        Some(Errno::TXTBSY) => "the program is running and cannot be overwritten in place",
+        Some(Errno::FBIG) => "the file would be larger than the system allows",
+        _ => return io_failure(shown, error.to_string()),
+    };
+    io_failure(shown, reason)
+}

@@ -1,0 +1,171 @@
+//! Read: a page of a text file.
+
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use hames_protocol::{Declaration, Effect, FileHash, Label, Resource, ToolSpec};
+use hames_tools::{FileKind, FsError, FsPath, Tool, ToolCx, ToolFailure, ToolOutput};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::change::{self, MAX_EDITED};
+use super::super::local::{io_failure, wrong_kind};
+use super::super::page::{Pager, Wanted};
+use super::super::text::{Encoding, LineEnds, Text, not_text};
+use super::super::{binary, write};
+use super::{Outcome, arguments, or_default, text_of};
+
+/// Lines of a page unless another number is asked for.
+const DEFAULT_LINES: u64 = 2_000;
+
+/// Bytes of a page at most.
+const CAP: u64 = 50 * 1024;
+
+/// Bytes read at a time from a file too large to hold.
+const PIECE: usize = 64 * 1024;
+
+static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
+    super::spec(
+        "Read",
+        include_str!("read.md"),
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "offset": {"type": "integer", "description": "first line, from 1"},
+                "limit": {"type": "integer", "description": "lines, 2000 by default"},
+            },
+            "required": ["path"],
+        }),
+    )
+});
+
+/// Reads a text file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Read;
+
+#[derive(Deserialize)]
+struct Args {
+    path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &SPEC
+    }
+
+    fn aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("file_path", "path"),
+            ("filePath", "path"),
+            ("filename", "path"),
+            ("file", "path"),
+            ("start_line", "offset"),
+            ("startLine", "offset"),
+            ("lines", "limit"),
+        ]
+    }
+
+    fn declare(&self, input: &Value) -> Declaration {
+        let path = Resource::Path { path: text_of(input, "path").into(), write: false };
+        Declaration { cacheable: true, cap_bytes: Some(CAP), ..Declaration::new(Effect::Read, vec![path]) }
+    }
+
+    fn label(&self, input: &Value) -> Label {
+        Label::new("Read", text_of(input, "path"))
+    }
+
+    async fn run(&self, input: &Value, cx: &ToolCx) -> Outcome {
+        let args: Args = arguments(input)?;
+        cx.blocking(move |cx| read(&cx, &args)).await
+    }
+}
+
+fn read(cx: &ToolCx, args: &Args) -> Outcome {
+    let path = cx.resolve(&args.path)?;
+    let stat = cx.fs.stat(&path)?;
+    match stat.kind {
+        FileKind::File => {}
+        FileKind::Dir => {
+            return Err(ToolFailure::failed(format!("{} is a folder; use List to see what is in it", path.shown)));
+        }
+        kind => return Err(wrong_kind(&path.shown, kind, "a file").into()),
+    }
+    let wanted = Wanted {
+        offset: or_default(args.offset, 1),
+        limit: or_default(args.limit, DEFAULT_LINES),
+        cap_bytes: cx.cap_bytes,
+        line_end: b'\n',
+    };
+    match cx.fs.read(&path, MAX_EDITED) {
+        Ok(bytes) => read_whole(&path, &bytes, wanted),
+        Err(FsError::TooLarge { .. }) => read_stream(cx, &path, stat.size, wanted),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_whole(path: &FsPath, bytes: &[u8], mut wanted: Wanted) -> Outcome {
+    let text = Text::decode(bytes).map_err(|kind| refused(path, kind, bytes.len() as u64))?;
+    if LineEnds::of(&text.body).only_cr() {
+        wanted.line_end = b'\r';
+    }
+    let mut pager = Pager::new(wanted);
+    pager.feed(&text.body);
+    let files = vec![FileHash { path: change::key(path), hash: write::hash_of(bytes) }];
+    Ok(ToolOutput { text: pager.finish(&path.shown, true), files, ..ToolOutput::default() })
+}
+
+/// Reads a page of a file of any size: up to the page's end and no further.
+fn read_stream(cx: &ToolCx, path: &FsPath, size: u64, wanted: Wanted) -> Outcome {
+    let mut file = cx.fs.open(path)?;
+    let failed = |error: std::io::Error| ToolFailure::from(io_failure(&path.shown, error.to_string()));
+    let mut piece = vec![0; PIECE];
+    let mut filled = 0;
+    while filled < PIECE {
+        match file.read(&mut piece[filled..]).map_err(failed)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    if let Some(kind) = binary::kind(&piece[..filled]) {
+        return Err(refused(path, kind, size));
+    }
+    let encoding = Encoding::detect(&piece[..filled], false);
+    let mut decoder = encoding.decoder();
+    let mut text = String::new();
+    let mut pager = Pager::new(wanted);
+    let mut from = encoding.mark().len().min(filled);
+    loop {
+        let to_end = filled == 0;
+        match &mut decoder {
+            None => pager.feed(&piece[from..filled]),
+            Some(decoder) => {
+                text.clear();
+                text.reserve(decoder.max_utf8_buffer_length(filled - from).unwrap_or(PIECE * 4));
+                let _ = decoder.decode_to_string(&piece[from..filled], &mut text, to_end);
+                pager.feed(text.as_bytes());
+            }
+        }
+        if to_end || pager.is_full() {
+            return Ok(ToolOutput::text(pager.finish(&path.shown, to_end)));
+        }
+        if cx.cancel.is_cancelled() {
+            return Err(ToolFailure::cancelled());
+        }
+        from = 0;
+        filled = match file.read(&mut piece) {
+            Ok(read) => read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(failed(error)),
+        };
+    }
+}
+
+fn refused(path: &FsPath, kind: &'static str, size: u64) -> ToolFailure {
+    let error = not_text(&path.shown, kind);
+    ToolFailure::failed(format!("{error} ({size} bytes); use a command to look into it"))
+}

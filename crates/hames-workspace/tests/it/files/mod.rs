@@ -1,0 +1,9 @@
+//! The local filesystem and its tools over real folders.
+
+mod border;
+mod edits;
+mod kit;
+mod paths;
+mod reading;
+mod walking;
+mod writes;

@@ -1,0 +1,4 @@
+//! Integration tests of the workspace: real files, real processes.
+#![allow(clippy::unwrap_used)] // a test that cannot go on says where
+
+mod files;
