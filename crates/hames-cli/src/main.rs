@@ -1,1 +1,83 @@
-fn main() {}
+//! The `hames` command: reads arguments, environment and home, and wires the engine together.
+//!
+//! Everything that thinks lives in the crates below; this one decides where values come from, where output goes and
+//! what the exit code is. It never writes into the project, and reads nothing there but what the user names and the
+//! instruction files.
+
+mod attach;
+mod cli;
+mod commands;
+mod config;
+mod engine;
+mod env;
+mod exit;
+mod home;
+mod ledger;
+mod logging;
+mod output;
+mod resolve;
+mod signals;
+mod sys;
+mod transcript;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::cli::{Cli, Command};
+use crate::env::Env;
+use crate::exit::Stop;
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // The reaper is this same program under a hidden name; it must not read the environment or parse anything.
+    if args.get(1).is_some_and(|arg| arg == engine::REAPER) {
+        hames_workspace::shell::reap();
+        return ExitCode::SUCCESS;
+    }
+    match Cli::try_parse_from(&args) {
+        Ok(cli) => ExitCode::from(dispatch(cli)),
+        Err(error) => ExitCode::from(not_understood(&args, &error)),
+    }
+}
+
+fn dispatch(cli: Cli) -> u8 {
+    let env = Env::read();
+    let ended = match cli.command {
+        // These two end with their own events and exit codes.
+        Command::Run(args) => return commands::run::run(args, &env),
+        Command::Demo(args) => return commands::demo::run(&args, &env),
+        Command::Sessions(args) => commands::sessions::run(args, &env),
+        Command::Models { json } => commands::models::run(json, &env),
+        Command::Config { what } => commands::config::run(&what, &env),
+        Command::Doctor => commands::doctor::run(&env),
+    };
+    match ended {
+        Ok(code) => code,
+        Err(stop) => {
+            if let Stop::Failed(failure) = &stop {
+                output::say_failure(failure);
+            }
+            stop.code()
+        }
+    }
+}
+
+/// Help and version go to standard output; everything else is a usage error, also as events where they were asked for.
+fn not_understood(args: &[OsString], error: &clap::Error) -> u8 {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A reader that went away has seen enough of the help.
+        let _ = error.print();
+        return exit::COMPLETE;
+    }
+    let is_run = args.get(1).is_some_and(|arg| arg == "run" || arg == "demo");
+    if is_run && args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json") {
+        let text = error.to_string();
+        let message = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ").to_owned();
+        output::json::print_failure(&Stop::usage(message));
+    }
+    let _ = error.print();
+    exit::USAGE
+}

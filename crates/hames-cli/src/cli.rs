@@ -1,0 +1,198 @@
+//! The command line. What a flag means is in its help text; what it does is in `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use hames_protocol::{Mode, ModelRef, ThinkingLevel};
+
+/// A coding agent for any Chat Completions endpoint.
+#[derive(Debug, Parser)]
+#[command(name = "hames", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(after_help = "First steps: `hames demo` plays a run without a model; `hames doctor` says what is missing.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Give the agent a task and watch it work
+    Run(RunArgs),
+    /// List, show, search, rename, delete and export sessions
+    Sessions(SessionsArgs),
+    /// List the models of every configured provider
+    Models {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show where the configuration is and what is in force
+    Config {
+        #[command(subcommand)]
+        what: ConfigCommand,
+    },
+    /// Check what Hames needs and say how to mend what is missing
+    Doctor,
+    /// Play a scripted run in a scratch folder: no model, no network
+    Demo(DemoArgs),
+}
+
+/// `hames run`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 complete, 1 model or provider failure, 2 usage or configuration, 3 stopped short,
+4 storage, 130 interrupted.
+
+Examples:
+  hames run --mode build \"make the failing test pass\"
+  git diff | hames run -                   # the prompt from standard input
+  hames run -c \"now add a test for it\"     # go on with this folder's last session")]
+pub(crate) struct RunArgs {
+    /// What to do; `-` reads it from standard input
+    pub(crate) prompt: Option<String>,
+
+    /// The model, as PROVIDER/MODEL
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<ModelRef>,
+
+    /// `analyze` changes nothing, `build` edits files and runs commands
+    #[arg(long, value_name = "analyze|build")]
+    pub(crate) mode: Option<Mode>,
+
+    /// The folder to work in, instead of the current one
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Print every event as one JSON line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// With --json: leave out live pieces, print only what is in the log
+    #[arg(long)]
+    pub(crate) no_deltas: bool,
+
+    /// Go on with this session of the folder; a name that does not exist makes a new one
+    #[arg(short, long, value_name = "NAME|ID", conflicts_with = "continue_last")]
+    pub(crate) session: Option<String>,
+
+    /// Go on with the folder's last session
+    #[arg(short, long = "continue")]
+    pub(crate) continue_last: bool,
+
+    /// Stop after this many steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_steps: Option<u32>,
+
+    /// Files to give along: text and images (png, jpeg, gif, webp)
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) attach: Vec<PathBuf>,
+
+    /// How much the model thinks first
+    #[arg(long, value_name = "off|low|medium|high")]
+    pub(crate) thinking: Option<ThinkingLevel>,
+}
+
+/// `hames sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// The folder whose sessions are meant, instead of the current one
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) dir: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) what: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List this folder's sessions, newest first
+    List {
+        /// Of every folder
+        #[arg(long)]
+        all: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a session as a readable transcript
+    Show {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// Print the log itself, one event a line
+        #[arg(long)]
+        json: bool,
+        /// Print each run's ledger: calls, effects, files changed, usage, timings
+        #[arg(long)]
+        runs: bool,
+    },
+    /// Search what was said in this folder's sessions
+    Search {
+        /// Words that must all occur
+        query: String,
+        /// In every folder
+        #[arg(long)]
+        all: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+        /// Matches at most
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Give a session another name
+    Rename {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// The new name
+        name: String,
+        /// Print the session as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a session for good
+    Delete {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+        /// Print what was deleted as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session's log, one event a line
+    Export {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// The file to write; standard output without it
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// The log, one event a line: what export writes anyway
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the path of the configuration file
+    Path,
+    /// Print what is in force and where each value comes from; keys are masked
+    Show {
+        /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `hames demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Print every event as one JSON line
+    #[arg(long)]
+    pub(crate) json: bool,
+}

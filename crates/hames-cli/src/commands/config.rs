@@ -1,0 +1,120 @@
+//! `hames config`: where the configuration is, what is in force, and where each value comes from. Keys are masked.
+
+use serde_json::{Map, Value, json};
+
+use crate::cli::ConfigCommand;
+use crate::config::{Config, Origin, Provider, is_secret_header};
+use crate::env::Env;
+use crate::exit::{self, Stop};
+use crate::home::Home;
+use crate::output::{Out, say};
+
+pub(crate) fn run(what: &ConfigCommand, env: &Env) -> Result<u8, Stop> {
+    let home = Home::find(env)?;
+    let mut out = Out::new();
+    match what {
+        ConfigCommand::Path => out.line(home.config_file().display().to_string())?,
+        ConfigCommand::Show { json } => {
+            let config = Config::load(&home, env)?;
+            config.file.warnings.iter().for_each(|warning| say(&format!("hames: warning: {warning}")));
+            if *json {
+                out.json(&as_json(&config, &home))?;
+            } else {
+                for line in as_text(&config, &home) {
+                    out.line(line)?;
+                }
+            }
+        }
+    }
+    out.finish()?;
+    Ok(exit::COMPLETE)
+}
+
+/// One provider's settings in order: key, value as shown, where it comes from.
+fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
+    let mut out: Vec<(String, Value, Option<Origin>)> = Vec::new();
+    out.push(("base_url".into(), json!(provider.base_url), Some(provider.url_origin.clone())));
+    if let Some(key) = &provider.key {
+        out.push(("api_key".into(), json!(key.masked()), Some(key.origin.clone())));
+    }
+    if let Some(var) = &provider.missing_key_var {
+        out.push(("api_key_env".into(), json!(format!("{var} (not set)")), None));
+    }
+    let timeouts = &provider.timeouts;
+    for (name, value) in [
+        ("thinking", provider.thinking.map(|thinking| json!(thinking.name()))),
+        ("thinking_level", provider.thinking_level.map(|level| json!(level.as_str()))),
+        ("session_header", provider.session_header.as_ref().map(|header| json!(header))),
+        ("max_tokens", provider.max_tokens.map(|tokens| json!(tokens))),
+        ("replay_reasoning", provider.replay_reasoning.map(|replay| json!(replay))),
+        ("timeouts.connect_s", timeouts.connect_s.map(|s| json!(s))),
+        ("timeouts.first_byte_s", timeouts.first_byte_s.map(|s| json!(s))),
+        ("timeouts.idle_s", timeouts.idle_s.map(|s| json!(s))),
+    ] {
+        out.extend(value.map(|value| (name.to_owned(), value, None)));
+    }
+    for (name, value) in &provider.headers {
+        let shown = if is_secret_header(name) { "…" } else { value };
+        out.push((format!("headers.{name}"), json!(shown), None));
+    }
+    for (at, model) in provider.models.iter().enumerate() {
+        let known = json!({"id": model.id, "context_window": model.context_window, "max_output": model.max_output});
+        out.push((format!("models[{at}]"), known, None));
+    }
+    out
+}
+
+fn as_text(config: &Config, home: &Home) -> Vec<String> {
+    let file = &config.file;
+    let exists = if file.exists { "" } else { " (does not exist)" };
+    let mut lines = vec![
+        format!("config file  {}{exists}", file.path.display()),
+        format!("data         {}", home.data().display()),
+        format!("logs         {}", home.logs().display()),
+    ];
+    lines.push(match config.choose(None, None) {
+        Ok(chosen) => format!("model        {}  ({})", chosen.info.model, config.origin_text(&chosen.origin)),
+        Err(Stop::Failed(failure)) => format!("model        none: {}", failure.message),
+        Err(Stop::OutputClosed) => String::new(),
+    });
+    for provider in &config.providers {
+        lines.push(String::new());
+        lines.push(format!("provider {}", provider.name));
+        for (name, value, origin) in settings(provider) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let from = origin.map(|origin| format!("  ({})", config.origin_text(&origin))).unwrap_or_default();
+            lines.push(format!("  {name:<16} {value}{from}"));
+        }
+    }
+    lines
+}
+
+fn as_json(config: &Config, home: &Home) -> Value {
+    let providers: Map<String, Value> = config
+        .providers
+        .iter()
+        .map(|provider| {
+            let settings: Map<String, Value> = settings(provider)
+                .into_iter()
+                .map(|(name, value, origin)| {
+                    let from = origin.map(|origin| config.origin_text(&origin));
+                    (name, json!({"value": value, "from": from}))
+                })
+                .collect();
+            (provider.name.clone(), Value::Object(settings))
+        })
+        .collect();
+    let chosen = config.choose(None, None).ok();
+    json!({
+        "config_file": config.file.path.display().to_string(),
+        "exists": config.file.exists,
+        "data": home.data().display().to_string(),
+        "logs": home.logs().display().to_string(),
+        "model": chosen.map(|chosen| json!({
+            "value": chosen.info.model.to_string(),
+            "from": config.origin_text(&chosen.origin),
+        })),
+        "providers": providers,
+        "warnings": config.file.warnings,
+    })
+}

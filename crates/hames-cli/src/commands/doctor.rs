@@ -1,0 +1,162 @@
+//! `hames doctor`: one line for each thing Hames needs, and how to mend what is missing.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hames_model::list_models;
+use hames_store::Store;
+
+use crate::config::Config;
+use crate::engine::endpoint;
+use crate::env::Env;
+use crate::exit::{self, Stop};
+use crate::home::Home;
+use crate::output::text::count;
+use crate::output::{Out, Style, clean};
+use crate::sys;
+
+/// What a check found.
+enum Found {
+    Good(String),
+    /// Works, but somebody should know.
+    Odd(String),
+    Bad {
+        what: String,
+        remedy: String,
+    },
+}
+
+pub(crate) fn run(env: &Env) -> Result<u8, Stop> {
+    let style = Style::for_stdout(env);
+    let mut out = Out::new();
+    let mut bad = 0;
+    let mut show = |name: &str, found: Found, out: &mut Out| -> Result<(), Stop> {
+        match found {
+            Found::Good(what) => out.line(format!("{}  {name:<9} {what}", style.green("ok  "))),
+            Found::Odd(what) => out.line(format!("{}  {name:<9} {what}", style.yellow("note"))),
+            Found::Bad { what, remedy } => {
+                bad += 1;
+                out.line(format!("{}  {name:<9} {what}", style.red("FAIL")))?;
+                out.line(format!("      {:<9} → {}", "", remedy.replace('\n', "\n                  ")))
+            }
+        }
+    };
+    show("version", Found::Good(format!("hames {}", env!("CARGO_PKG_VERSION"))), &mut out)?;
+    let home = Home::find(env)?;
+    show("home", writable(&home), &mut out)?;
+    show("database", database(&home), &mut out)?;
+    show("shell", program("bash", "--version", "install bash; commands are run with it"), &mut out)?;
+    show("git", git(), &mut out)?;
+    if sys::user_id() == 0 {
+        show("user", Found::Odd("running as root: commands of the agent run as root too".into()), &mut out)?;
+    }
+    match Config::load(&home, env) {
+        Err(stop) => show("config", of_stop(&stop, "mend the file; `hames config path` names it"), &mut out)?,
+        Ok(config) => {
+            let exists = if config.file.exists { "" } else { " (none; fine with a key in the environment)" };
+            show("config", Found::Good(format!("{}{exists}", config.file.path.display())), &mut out)?;
+            for warning in &config.file.warnings {
+                show("config", Found::Odd(warning.clone()), &mut out)?;
+            }
+            model(&config, env, |name, found| show(name, found, &mut out))?;
+        }
+    }
+    out.finish()?;
+    Ok(if bad == 0 { exit::COMPLETE } else { exit::MODEL })
+}
+
+fn of_stop(stop: &Stop, remedy: &str) -> Found {
+    let what = match stop {
+        Stop::Failed(failure) => clean::block(&failure.message),
+        Stop::OutputClosed => String::new(),
+    };
+    Found::Bad { what, remedy: remedy.into() }
+}
+
+fn writable(home: &Home) -> Found {
+    let folder = home.data();
+    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
+    match tried {
+        Ok(()) => Found::Good(folder.display().to_string()),
+        Err(e) => Found::Bad {
+            what: format!("{} cannot be written: {e}", folder.display()),
+            remedy: "mend its permissions, or set HAMES_HOME to a folder of your own".into(),
+        },
+    }
+}
+
+fn database(home: &Home) -> Found {
+    let report = match Store::open(home.data()).and_then(|opened| opened.store.check()) {
+        Ok(report) => report,
+        Err(error) => {
+            return Found::Bad {
+                what: error.to_string(),
+                remedy: "end other hames processes; look at the folder's permissions and free space".into(),
+            };
+        }
+    };
+    match report.integrity {
+        Ok(()) => Found::Good(format!(
+            "{} sessions, {} events, {} MB",
+            count(report.sessions),
+            count(report.events),
+            (report.database_bytes + report.blob_bytes) / 1_000_000
+        )),
+        Err(problems) => Found::Bad {
+            what: clean::block(&problems),
+            remedy: "keep a copy of the folder; the next command that meets the damage saves what can be read".into(),
+        },
+    }
+}
+
+fn program(name: &str, argument: &str, remedy: &str) -> Found {
+    let ran = Command::new(name).arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    match ran {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            Found::Good(clean::line(text.lines().next().unwrap_or(name)))
+        }
+        _ => Found::Bad { what: format!("{name} does not run"), remedy: remedy.into() },
+    }
+}
+
+fn git() -> Found {
+    match program("git", "--version", "") {
+        Found::Bad { .. } => Found::Odd("git is not installed; Hames works without it, the agent knows less".into()),
+        found if Path::new(".git").exists() => found,
+        found => match found {
+            Found::Good(what) => Found::Good(format!("{what} (this folder is no repository root)")),
+            other => other,
+        },
+    }
+}
+
+fn model(config: &Config, env: &Env, mut show: impl FnMut(&str, Found) -> Result<(), Stop>) -> Result<(), Stop> {
+    let chosen = match config.choose(None, None) {
+        Ok(chosen) => chosen,
+        Err(stop) => return show("model", of_stop(&stop, "do one of these and run `hames doctor` again")),
+    };
+    let name = clean::line(&chosen.info.model.to_string());
+    show("model", Found::Good(format!("{name}  ({})", config.origin_text(&chosen.origin))))?;
+    let endpoint = endpoint(&chosen.provider, env);
+    match super::runtime()?.block_on(list_models(&endpoint)) {
+        Ok(listed) if listed.iter().any(|model| model.id == chosen.info.model.id) || listed.is_empty() => {
+            show("reachable", Found::Good(clean::line(&chosen.provider.base_url)))
+        }
+        Ok(_) => show(
+            "reachable",
+            Found::Odd(format!(
+                "{} answers, and does not list {}; `hames models` shows what it lists",
+                clean::line(&chosen.provider.base_url),
+                clean::line(&chosen.info.model.id)
+            )),
+        ),
+        Err(failure) => show(
+            "reachable",
+            Found::Bad {
+                what: clean::block(&failure.message),
+                remedy: format!("check base_url and key of provider {}, and the network", chosen.provider.name),
+            },
+        ),
+    }
+}

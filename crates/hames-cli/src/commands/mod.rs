@@ -1,0 +1,36 @@
+//! The commands, one module each: arguments in, exit code out.
+
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod models;
+pub(crate) mod run;
+pub(crate) mod sessions;
+
+use std::path::{Path, PathBuf};
+
+use crate::exit::Stop;
+
+/// The folder a command works in, canonical: what `-C` names, else the current one.
+pub(crate) fn folder(dir: Option<&Path>) -> Result<PathBuf, Stop> {
+    let dir = dir.unwrap_or(Path::new("."));
+    let shown = dir.display();
+    let folder = dir.canonicalize().map_err(|e| Stop::usage(format!("the folder {shown} cannot be used: {e}")))?;
+    if !folder.is_dir() {
+        return Err(Stop::usage(format!("{shown} is not a folder; -C wants one")));
+    }
+    if folder.to_str().is_none() {
+        return Err(Stop::usage(format!(
+            "the folder {shown} has a name that is not UTF-8; rename it to use Hames there"
+        )));
+    }
+    Ok(folder)
+}
+
+/// A runtime on this thread, for the commands that wait for something.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Stop::storage(format!("the runtime cannot start: {e}")))
+}

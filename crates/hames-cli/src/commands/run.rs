@@ -1,0 +1,321 @@
+//! `hames run`: a task in, an answer out. Everything that can be wrong is found before a session is touched.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::CommandFactory;
+use hames_agent::{Clock, RunEnd, SystemClock};
+use hames_protocol::{RunResult, SessionId, Settings};
+use hames_store::{Lease, Store};
+use hames_tools::Secrets;
+use tokio_util::sync::CancellationToken;
+
+use crate::attach::{self, Attachment};
+use crate::cli::{Cli, RunArgs};
+use crate::config::{Chosen, Config};
+use crate::engine::{Job, open_store};
+use crate::env::Env;
+use crate::exit::{self, Stop};
+use crate::home::Home;
+use crate::logging;
+use crate::output::json::{Deltas, JsonLines, print_failure};
+use crate::output::printer::Printer;
+use crate::output::text::Text;
+use crate::output::watch::{Renderer, Screen};
+use crate::output::{Style, say, say_failure};
+use crate::resolve::{Named, first_name, named, settings_of};
+use crate::signals::Signals;
+
+/// Bytes of a prompt from standard input: far more than any window holds.
+const MAX_PROMPT_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Runs the command and gives its exit code.
+pub(crate) fn run(args: RunArgs, env: &Env) -> u8 {
+    let json = args.json;
+    match Request::read(args).and_then(|request| request.run(env)) {
+        Ok(code) => code,
+        Err(stop) => {
+            if json {
+                print_failure(&stop);
+            }
+            if let Stop::Failed(failure) = &stop {
+                say_failure(failure);
+            }
+            stop.code()
+        }
+    }
+}
+
+/// How a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Text,
+    Json(Deltas),
+}
+
+/// Which session is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    New,
+    Last,
+    Named(String),
+}
+
+/// What the command line asks for, checked as far as it can be without home and store.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) prompt: String,
+    pub(crate) attachments: Vec<Attachment>,
+    pub(crate) folder: PathBuf,
+    pub(crate) which: Which,
+    /// What the flags set.
+    pub(crate) flags: Settings,
+    pub(crate) shown: Shown,
+}
+
+impl Request {
+    fn read(mut args: RunArgs) -> Result<Request, Stop> {
+        let given = args.prompt.take().or_else(|| prompt_among(&mut args.attach));
+        let prompt = match given.as_deref() {
+            None => return Err(Stop::usage(format!("run needs a prompt\n\n{}", usage_of_run()))),
+            Some("-") => from_stdin(std::io::stdin().lock())?,
+            Some(text) => text.to_owned(),
+        };
+        if prompt.trim().is_empty() {
+            return Err(Stop::usage("the prompt is empty; say what to do: hames run \"explain this project\""));
+        }
+        Ok(Request {
+            folder: super::folder(args.dir.as_deref())?,
+            attachments: attach::read_all(&args.attach)?,
+            prompt,
+            which: match args.session {
+                Some(name) => Which::Named(name),
+                None if args.continue_last => Which::Last,
+                None => Which::New,
+            },
+            flags: Settings {
+                model: args.model,
+                mode: args.mode,
+                thinking_level: args.thinking,
+                max_steps: args.max_steps,
+                ..Settings::default()
+            },
+            shown: match (args.json, args.no_deltas) {
+                (false, _) => Shown::Text,
+                (true, false) => Shown::Json(Deltas::Shown),
+                (true, true) => Shown::Json(Deltas::LeftOut),
+            },
+        })
+    }
+
+    fn run(self, env: &Env) -> Result<u8, Stop> {
+        let home = Home::find(env)?;
+        let config = Config::load(&home, env)?;
+        config.file.warnings.iter().for_each(|warning| say(&format!("hames: warning: {warning}")));
+        self.run_with(env, &home, &config)
+    }
+
+    /// Runs with a configuration that is read already.
+    pub(crate) fn run_with(self, env: &Env, home: &Home, config: &Config) -> Result<u8, Stop> {
+        // A model that is missing is said before the disk is touched, unless a session may bring its own.
+        if self.which == Which::New {
+            config.choose(self.flags.model.as_ref(), None)?;
+        }
+        logging::start(home.logs(), Secrets::new(config.secrets()), env.is_on("HAMES_DEBUG"));
+        let signals = Signals::catch().map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
+        let store = open_store(home)?;
+        let target = self.target(&store, config)?;
+        let closed = CancellationToken::new();
+        let printer =
+            Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
+        let abort = signals.abort.clone();
+        let runtime = super::runtime()?;
+        let ended = runtime.block_on(async {
+            let run = self.job(env, home, config, &store, &target, &printer, &abort).run();
+            tokio::pin!(run);
+            tokio::select! {
+                ended = &mut run => return ended,
+                () = closed.cancelled() => abort.cancel(),
+            }
+            run.await
+        });
+        printer.finish(&signals.abort);
+        drop(target);
+        drop(store);
+        let was_closed = closed.is_cancelled();
+        match ended {
+            Err(_) if was_closed => Err(Stop::OutputClosed),
+            Err(failure) => Err(failure.into()),
+            Ok(end) => Ok(code_of(&end, was_closed, &signals)),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the parts of one value, named right here")]
+    fn job<'a>(
+        &self,
+        env: &'a Env,
+        home: &'a Home,
+        config: &'a Config,
+        store: &'a Store,
+        target: &Target,
+        printer: &Printer,
+        abort: &CancellationToken,
+    ) -> Job<'a> {
+        let sink = printer.sink();
+        let renderer = match self.shown {
+            Shown::Text => {
+                let text = Text::new(sink.clone(), Style::for_stderr(env), target.name.clone());
+                Renderer::Text(Box::new(text))
+            }
+            Shown::Json(deltas) => Renderer::Json(JsonLines::new(sink.clone(), deltas)),
+        };
+        Job {
+            env,
+            home,
+            config,
+            store,
+            folder: self.folder.clone(),
+            session: target.session.clone(),
+            chosen: target.chosen.clone(),
+            patch: target.patch.clone(),
+            prompt: self.prompt.clone(),
+            attachments: self.attachments.clone(),
+            watch: Arc::new(Screen::new(renderer, sink, abort.clone())),
+            abort: abort.clone(),
+        }
+    }
+
+    /// Finds or makes the session, and takes the right to write it.
+    fn target(&self, store: &Store, config: &Config) -> Result<Target, Stop> {
+        let holder = "hames run";
+        let info = match &self.which {
+            Which::New => return self.new_session(store, config, &first_name(&self.prompt), holder),
+            Which::Last => store.last(&self.folder)?.ok_or_else(|| {
+                Stop::usage(format!(
+                    "there is no session in {} to continue; leave -c out to begin one",
+                    self.folder.display()
+                ))
+            })?,
+            Which::Named(name) => match named(store, &self.folder, name)? {
+                Named::Existing(info) => *info,
+                Named::New(name) => return self.new_session(store, config, &name, holder),
+            },
+        };
+        let lease = store.lease(&info.id, holder)?;
+        let settings = settings_of(&info);
+        let chosen = config.choose(self.flags.model.as_ref(), Some(&settings.patched(&self.flags)))?;
+        Ok(Target { session: info.id, name: info.name, chosen, patch: self.flags.clone(), _lease: lease })
+    }
+
+    fn new_session(&self, store: &Store, config: &Config, name: &str, holder: &str) -> Result<Target, Stop> {
+        let chosen = config.choose(self.flags.model.as_ref(), None)?;
+        // What the session is born with stays, whatever file and environment say later.
+        let born = Settings {
+            model: Some(chosen.info.model.clone()),
+            mode: Some(self.flags.mode.unwrap_or_default()),
+            ..self.flags.clone()
+        };
+        let (info, lease) = store.create(name, &self.folder, born, SystemClock.now_ms(), holder)?;
+        Ok(Target { session: info.id, name: info.name, chosen, patch: Settings::default(), _lease: lease })
+    }
+}
+
+/// The session a run writes.
+struct Target {
+    session: SessionId,
+    name: String,
+    chosen: Chosen,
+    patch: Settings,
+    /// Held until the run is over.
+    _lease: Lease,
+}
+
+/// What the process exits with: a closed output is no failure, a signal is 128 and its number.
+fn code_of(end: &RunEnd, was_closed: bool, signals: &Signals) -> u8 {
+    let interrupted = end.result == RunResult::Interrupted;
+    match signals.exit_code() {
+        Some(code) if interrupted => code,
+        _ if was_closed && interrupted => exit::COMPLETE,
+        _ => u8::try_from(end.exit_code).unwrap_or(exit::MODEL),
+    }
+}
+
+/// `--attach a.txt b.txt "prompt"`: the last value is the prompt where no file has that name.
+fn prompt_among(attach: &mut Vec<PathBuf>) -> Option<String> {
+    let last = attach.last()?;
+    if attach.len() < 2 || (last != Path::new("-") && last.exists()) {
+        return None;
+    }
+    let prompt = last.to_str()?.to_owned();
+    attach.pop();
+    Some(prompt)
+}
+
+fn from_stdin(stdin: impl Read) -> Result<String, Stop> {
+    let mut bytes = Vec::new();
+    stdin
+        .take(MAX_PROMPT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| Stop::usage(format!("standard input cannot be read: {e}")))?;
+    if bytes.len() as u64 > MAX_PROMPT_BYTES {
+        return Err(Stop::usage(
+            "standard input has more than 10 MB; put it into a file and name the file in the prompt",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|e| {
+        Stop::usage(format!(
+            "standard input is not UTF-8 text (byte {}); convert it, or name the file in the prompt",
+            e.utf8_error().valid_up_to()
+        ))
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    // NUL cannot be part of any message a provider takes.
+    Ok(text.trim_end_matches(['\n', '\r']).replace('\0', "\u{fffd}"))
+}
+
+fn usage_of_run() -> String {
+    let mut command = Cli::command();
+    let run = command.find_subcommand_mut("run").map(|run| run.clone().bin_name("hames run").render_help().to_string());
+    run.unwrap_or_default().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_is_text_and_bounded() {
+        for (bytes, text) in [
+            (&b"do it\n"[..], Some("do it")),
+            (b"a\nb\r\n\n", Some("a\nb")),
+            (b"\xef\xbb\xbfbom", Some("bom")),
+            ("ünï".as_bytes(), Some("ünï")),
+            (b"", Some("")),
+            (b"a\0b", Some("a\u{fffd}b")),
+            (b"\xff\xfe", None),
+            (b"cut \xc3", None),
+        ] {
+            assert_eq!(from_stdin(bytes).ok().as_deref(), text, "{bytes:?}");
+        }
+        assert!(from_stdin(std::io::repeat(b'x')).is_err());
+    }
+
+    #[test]
+    fn the_last_value_of_attach_is_the_prompt_where_it_is_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.txt");
+        std::fs::write(&file, "x").unwrap();
+        for (given, prompt, left) in [
+            (vec![file.clone(), "do it".into()], Some("do it"), 1),
+            (vec![file.clone(), "-".into()], Some("-"), 1),
+            (vec![file.clone(), file.clone()], None, 2),
+            (vec!["missing".into()], None, 1),
+            (vec![], None, 0),
+        ] {
+            let mut attach = given;
+            assert_eq!(prompt_among(&mut attach).as_deref(), prompt);
+            assert_eq!(attach.len(), left);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `hames sessions`: what is kept, shown, searched, renamed, deleted, exported. Reading never writes: a run that a death
+//! left open stays so until somebody continues the session.
+
+use std::path::Path;
+
+use hames_agent::{Clock, SystemClock};
+use hames_protocol::{Envelope, Mode};
+use hames_store::{SessionInfo, Store};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::{SessionsArgs, SessionsCommand};
+use crate::engine::open_store;
+use crate::env::Env;
+use crate::exit::{self, Stop};
+use crate::home::Home;
+use crate::ledger::Ledgers;
+use crate::output::{Out, Style, ask, clean, say};
+use crate::resolve::{check_name, existing};
+use crate::transcript::{Transcript, local_time};
+
+/// Events read at once: a page of large results is still a few megabytes.
+const PAGE: usize = 64;
+
+pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
+    let home = Home::find(env)?;
+    let folder = super::folder(args.dir.as_deref())?;
+    let store = open_store(&home)?;
+    let mut out = Out::new();
+    match args.what {
+        SessionsCommand::List { all, json } => list(&store, &folder, all, json, &mut out)?,
+        SessionsCommand::Show { session, json, runs } => {
+            let info = existing(&store, &folder, &session)?;
+            match (runs, json) {
+                (true, json) => show_runs(&store, &info, json, &mut out)?,
+                (false, true) => write_log(&store, &info, &mut out)?,
+                (false, false) => show(&store, &info, Style::for_stdout(env), &mut out)?,
+            }
+        }
+        SessionsCommand::Search { query, all, json, limit } => {
+            let hits = Search { query, all, json, limit };
+            hits.print(&store, &folder, &mut out)?;
+        }
+        SessionsCommand::Rename { session, name, json } => {
+            let info = existing(&store, &folder, &session)?;
+            let name = name.trim();
+            check_name(name)?;
+            let renamed = store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?;
+            if json {
+                out.json(&View::of(&renamed))?;
+            } else {
+                out.line(format!("\"{}\" is now called \"{}\"", clean::line(&info.name), clean::line(name)))?;
+            }
+        }
+        SessionsCommand::Delete { session, yes, json } => {
+            let info = existing(&store, &folder, &session)?;
+            return delete(&store, &info, yes, json, out);
+        }
+        SessionsCommand::Export { session, output, json: _ } => {
+            let info = existing(&store, &folder, &session)?;
+            export(&store, &info, output.as_deref(), &mut out)?;
+        }
+    }
+    out.finish()?;
+    Ok(exit::COMPLETE)
+}
+
+/// A session as scripts see it.
+#[derive(Serialize)]
+struct View<'a> {
+    id: &'a str,
+    name: &'a str,
+    folder: &'a str,
+    created_at: u64,
+    updated_at: u64,
+    last_seq: u64,
+    turns: u32,
+    model: Option<&'a str>,
+    mode: Option<Mode>,
+    first_line: &'a str,
+}
+
+impl<'a> View<'a> {
+    fn of(info: &'a SessionInfo) -> Self {
+        Self {
+            id: info.id.as_str(),
+            name: &info.name,
+            folder: &info.folder,
+            created_at: info.created_at,
+            updated_at: info.updated_at,
+            last_seq: info.last_seq,
+            turns: info.turns,
+            model: info.model.as_deref(),
+            mode: info.mode,
+            first_line: &info.first_line,
+        }
+    }
+}
+
+fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> Result<(), Stop> {
+    let sessions = store.list(if all { None } else { Some(folder) })?;
+    if json {
+        return sessions.iter().try_for_each(|info| out.json(&View::of(info)));
+    }
+    if sessions.is_empty() {
+        let place = if all { String::new() } else { format!(" in {}", folder.display()) };
+        return out.line(format!("no sessions{place} yet; `hames run \"…\"` begins one, `hames demo` plays one"));
+    }
+    let width = sessions.iter().map(|info| info.name.chars().count()).max().unwrap_or(0).min(48);
+    for info in &sessions {
+        let name = clean::line(&info.name);
+        let runs = if info.turns == 1 { "1 run".into() } else { format!("{} runs", info.turns) };
+        let mode = info.mode.map(|mode| mode.to_string()).unwrap_or_default();
+        let model = info.model.as_deref().map(clean::line).unwrap_or_default();
+        let place = if all { format!("  {}", clean::line(&info.folder)) } else { String::new() };
+        let line = format!("{name:<width$}  {}  {runs:>8}  {mode:<7}  {model}{place}", local_time(info.updated_at));
+        out.line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Reads a log page by page.
+fn each_event(
+    store: &Store,
+    info: &SessionInfo,
+    mut see: impl FnMut(&Envelope) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let log = store.log();
+    let runtime = super::runtime()?;
+    let mut after = 0;
+    loop {
+        let page = runtime.block_on(log.read(&info.id, after, PAGE))?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.seq.unwrap_or(after + page.len() as u64);
+        page.iter().try_for_each(&mut see)?;
+    }
+}
+
+fn show(store: &Store, info: &SessionInfo, style: Style, out: &mut Out) -> Result<(), Stop> {
+    out.line(style.bold(&format!("session \"{}\"", clean::line(&info.name))))?;
+    out.line(format!("{} · {} · begun {}", info.id, clean::line(&info.folder), local_time(info.created_at)))?;
+    let mut transcript = Transcript::new(style);
+    each_event(store, info, |envelope| transcript.write(envelope, out))
+}
+
+fn show_runs(store: &Store, info: &SessionInfo, json: bool, out: &mut Out) -> Result<(), Stop> {
+    let mut ledgers = Ledgers::default();
+    let mut any = false;
+    let mut print = |ledger: &crate::ledger::Ledger, out: &mut Out| {
+        any = true;
+        if json {
+            return out.json(ledger);
+        }
+        ledger.lines().iter().try_for_each(|line| out.line(line))
+    };
+    each_event(store, info, |envelope| match ledgers.apply(envelope) {
+        Some(ledger) => print(&ledger, out),
+        None => Ok(()),
+    })?;
+    if let Some(ledger) = ledgers.finish() {
+        print(&ledger, out)?;
+    }
+    if !any && !json {
+        out.line("this session has no runs yet")?;
+    }
+    Ok(())
+}
+
+struct Search {
+    query: String,
+    all: bool,
+    json: bool,
+    limit: u32,
+}
+
+impl Search {
+    fn print(&self, store: &Store, folder: &Path, out: &mut Out) -> Result<(), Stop> {
+        if self.query.trim().is_empty() {
+            return Err(Stop::usage("the search has no words; give some: hames sessions search \"failing test\""));
+        }
+        let place = if self.all { None } else { Some(folder) };
+        let hits = store.search(&self.query, place, self.limit as usize)?;
+        if hits.is_empty() && !self.json {
+            let hint = if self.all { "" } else { "; --all searches every folder" };
+            return out.line(format!("nothing found for \"{}\"{hint}", clean::line(&self.query)));
+        }
+        for hit in &hits {
+            if self.json {
+                out.json(&json!({
+                    "session": hit.session.id.as_str(), "name": hit.session.name, "folder": hit.session.folder,
+                    "seq": hit.seq, "at": hit.at, "kind": hit.kind, "snippet": hit.snippet,
+                }))?;
+            } else {
+                out.line(format!(
+                    "{}  {}  #{}  {}",
+                    local_time(hit.at),
+                    clean::line(&hit.session.name),
+                    hit.seq,
+                    clean::line(&hit.snippet)
+                ))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out) -> Result<u8, Stop> {
+    let name = clean::line(&info.name);
+    if !yes {
+        match ask(&format!("delete session \"{name}\" with {} runs for good?", info.turns)) {
+            Some(true) => {}
+            Some(false) => {
+                say("hames: nothing was deleted");
+                return Ok(exit::COMPLETE);
+            }
+            None => return Err(Stop::usage(format!("deleting \"{name}\" is for good; confirm with --yes"))),
+        }
+    }
+    store.delete(&info.id, "hames sessions delete")?;
+    if json {
+        out.json(&json!({"deleted": info.id.as_str(), "name": info.name}))?;
+    } else {
+        out.line(format!("deleted \"{name}\""))?;
+    }
+    out.finish()?;
+    Ok(exit::COMPLETE)
+}
+
+/// Writes the log as it is. What stopped it tells by what the reader of the output did.
+fn write_log(store: &Store, info: &SessionInfo, out: &mut Out) -> Result<(), Stop> {
+    match store.export(&info.id, out) {
+        Err(_) if out.is_closed() => Err(Stop::OutputClosed),
+        written => written.map(|_| ()).map_err(Stop::from),
+    }
+}
+
+fn export(store: &Store, info: &SessionInfo, output: Option<&Path>, out: &mut Out) -> Result<(), Stop> {
+    let Some(path) = output else {
+        return write_log(store, info, out);
+    };
+    let cannot = |e: std::io::Error| Stop::usage(format!("{} cannot be written: {e}", path.display()));
+    // Beside the target and renamed when whole: a half export is worse than none.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(parent).map_err(cannot)?;
+    let mut buffered = std::io::BufWriter::new(&mut file);
+    store.export(&info.id, &mut buffered)?;
+    buffered.into_inner().map_err(|e| cannot(e.into_error()))?;
+    file.persist(path).map_err(|e| cannot(e.error))?;
+    say(&format!("hames: wrote {}", path.display()));
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! Which value is in force: flag beats session beats file beats environment.
+
+use hames_protocol::{ModelInfo, ModelRef, Settings, ThinkingLevel};
+
+use super::file::FileConfig;
+use super::providers::{PRESETS, Provider};
+use crate::env::Env;
+use crate::exit::Stop;
+use crate::home::Home;
+
+/// Tokens of the window of a model nobody described: what nearly every current model has at least.
+const DEFAULT_WINDOW: u64 = 128_000;
+/// Tokens of one answer of a model nobody described.
+const DEFAULT_MAX_OUTPUT: u64 = 16_384;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The command line.
+    Flag,
+    /// The session's own settings.
+    Session,
+    /// A line of the configuration file.
+    File(usize),
+    /// A variable.
+    Env(String),
+    /// What Hames knows of a well-known provider.
+    Preset,
+}
+
+/// File and environment, read.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) file: FileConfig,
+    /// Those of the file in its order, then those of the environment in the order of preference.
+    pub(crate) providers: Vec<Provider>,
+}
+
+/// The model of a run and what it is asked with.
+#[derive(Clone, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) info: ModelInfo,
+    pub(crate) origin: Origin,
+    pub(crate) provider: Provider,
+    /// From the provider's settings, for runs whose session says nothing.
+    pub(crate) thinking_level: Option<ThinkingLevel>,
+}
+
+impl Config {
+    /// Reads file and environment.
+    pub(crate) fn load(home: &Home, env: &Env) -> Result<Config, Stop> {
+        Self::from_file(FileConfig::load(&home.config_file())?, env)
+    }
+
+    /// Lays the environment under a file.
+    pub(crate) fn from_file(file: FileConfig, env: &Env) -> Result<Config, Stop> {
+        let mut providers = Vec::new();
+        for (name, described) in &file.providers {
+            providers.push(Provider::of_file(name, described, env)?);
+        }
+        for preset in &PRESETS {
+            if file.providers.iter().all(|(name, _)| name != preset.name) {
+                providers.extend(Provider::of_preset(preset, env)?);
+            }
+        }
+        Ok(Config { file, providers })
+    }
+
+    /// A configuration of one endpoint without a key, and of nothing else.
+    pub(crate) fn only(name: &str, base_url: &str) -> Config {
+        Config { file: FileConfig::default(), providers: vec![Provider::at(name, base_url)] }
+    }
+
+    /// The model in force and the provider it belongs to.
+    pub(crate) fn choose(&self, flag: Option<&ModelRef>, session: Option<&Settings>) -> Result<Chosen, Stop> {
+        let of_session = session.and_then(|settings| settings.model.as_ref());
+        let (model, origin) = flag
+            .map(|model| (model.clone(), Origin::Flag))
+            .or_else(|| of_session.map(|model| (model.clone(), Origin::Session)))
+            .or_else(|| self.file.model.as_ref().map(|at| (at.value.clone(), Origin::File(at.line))))
+            .or_else(|| self.default_model())
+            .ok_or_else(|| self.no_model())?;
+        let provider = self.provider(&model, &origin)?.clone();
+        let info = provider.describe(&model, session);
+        Ok(Chosen { thinking_level: provider.thinking_level, info, origin, provider })
+    }
+
+    /// The default model of the first provider the environment makes; else a file's only model.
+    fn default_model(&self) -> Option<(ModelRef, Origin)> {
+        let preset = PRESETS.iter().find_map(|preset| {
+            let provider = self.providers.iter().find(|p| p.name == preset.name && p.is_ready())?;
+            Some((ModelRef { provider: provider.name.clone(), id: preset.default_model.into() }, provider.readiness()))
+        });
+        preset.or_else(|| {
+            let provider = self.providers.iter().find(|p| p.default_model.is_none() && !p.models.is_empty())?;
+            let id = provider.models.first()?.id.clone();
+            Some((ModelRef { provider: provider.name.clone(), id }, provider.url_origin.clone()))
+        })
+    }
+
+    fn provider(&self, model: &ModelRef, origin: &Origin) -> Result<&Provider, Stop> {
+        let Some(provider) = self.providers.iter().find(|p| p.name == model.provider) else {
+            return Err(self.unknown_provider(model, origin));
+        };
+        if let Some(var) = &provider.missing_key_var {
+            return Err(Stop::configuration(format!(
+                "provider {} takes its key from {var}, which is not set; export {var} or put api_key into {}",
+                provider.name,
+                self.path()
+            )));
+        }
+        if provider.base_url.is_empty() {
+            return Err(Stop::configuration(format!(
+                "provider {} has no base_url; add one in {}",
+                provider.name,
+                self.path()
+            )));
+        }
+        Ok(provider)
+    }
+
+    fn unknown_provider(&self, model: &ModelRef, origin: &Origin) -> Stop {
+        let named = match origin {
+            Origin::Flag => "-m names".to_owned(),
+            Origin::Session => "this session uses".to_owned(),
+            Origin::File(line) => format!("{}:{line} names", self.path()),
+            Origin::Env(_) | Origin::Preset => "the environment names".to_owned(),
+        };
+        if let Some(preset) = PRESETS.iter().find(|preset| preset.name == model.provider) {
+            return Stop::configuration(format!(
+                "{named} provider \"{}\", which has no key; export {} or describe the provider in {}",
+                model.provider,
+                preset.key_var,
+                self.path()
+            ));
+        }
+        let known: Vec<&str> = self.providers.iter().map(|p| p.name.as_str()).collect();
+        let known = if known.is_empty() { "none is configured".into() } else { format!("known: {}", known.join(", ")) };
+        let next =
+            if *origin == Origin::Session { "choose another with -m" } else { "describe it under \"providers\"" };
+        Stop::configuration(format!(
+            "{named} provider \"{}\", which is not known ({known}); {next} in {}",
+            model.provider,
+            self.path()
+        ))
+    }
+
+    /// What every command says that needs a model and has none.
+    fn no_model(&self) -> Stop {
+        Stop::configuration(HOW_TO_GET_A_MODEL.replace("{config}", &self.path()))
+    }
+
+    fn path(&self) -> String {
+        self.file.path.display().to_string()
+    }
+
+    /// Values that must never be seen, of every provider.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        self.providers.iter().flat_map(Provider::secrets).collect()
+    }
+
+    /// Variables that child processes do not get: everything that may hold a key, used or not.
+    pub(crate) fn key_vars(&self) -> Vec<String> {
+        let mut out: Vec<String> = PRESETS.iter().map(|preset| preset.key_var.to_owned()).collect();
+        out.extend(self.providers.iter().flat_map(|provider| provider.key_vars.iter().cloned()));
+        out.sort();
+        out.dedup();
+        out
+    }
+
+    /// Where a value came from, in words.
+    pub(crate) fn origin_text(&self, origin: &Origin) -> String {
+        match origin {
+            Origin::Flag => "command line".into(),
+            Origin::Session => "session".into(),
+            Origin::File(line) => format!("{}:{line}", self.path()),
+            Origin::Env(var) => format!("${var}"),
+            Origin::Preset => "built in".into(),
+        }
+    }
+}
+
+impl Provider {
+    /// Whether a request can be sent: its key is there, or its URL says that it is somebody's own server.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.base_url.is_empty()
+            && self.missing_key_var.is_none()
+            && (self.key.is_some() || self.url_origin != Origin::Preset)
+    }
+
+    fn readiness(&self) -> Origin {
+        self.key.as_ref().map_or_else(|| self.url_origin.clone(), |key| key.origin.clone())
+    }
+
+    /// What is known of a model of this provider.
+    pub(crate) fn describe(&self, model: &ModelRef, session: Option<&Settings>) -> ModelInfo {
+        let known = self.models.iter().find(|m| m.id == model.id);
+        ModelInfo {
+            model: model.clone(),
+            context_window: session
+                .and_then(|settings| settings.context_window)
+                .or(known.and_then(|m| m.context_window))
+                .unwrap_or(DEFAULT_WINDOW),
+            max_output_tokens: known.and_then(|m| m.max_output).unwrap_or(DEFAULT_MAX_OUTPUT),
+        }
+    }
+}
+
+/// Said by every command that needs a model and has none. `{config}` becomes the file's path.
+const HOW_TO_GET_A_MODEL: &str = "\
+no model is configured. Any one of these gives you one:
+  - a key in the environment:  export OPENAI_API_KEY=…   (or ANTHROPIC_API_KEY, OPENROUTER_API_KEY,
+                               GOOGLE_GENERATIVE_AI_API_KEY)
+  - a local server:            export OPENAI_BASE_URL=http://127.0.0.1:8080/v1
+  - a file, {config}:
+      {
+        \"model\": \"local/my-model\",
+        \"providers\": { \"local\": { \"base_url\": \"http://127.0.0.1:8080/v1\" } }
+      }
+`hames demo` shows a run without any model.";
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn config(file: &str, vars: &[(&str, &str)]) -> Config {
+        let file = FileConfig::parse(Path::new("/h/config.jsonc"), file).unwrap();
+        Config::from_file(file, &Env::of(vars)).unwrap()
+    }
+
+    fn chosen(file: &str, vars: &[(&str, &str)], flag: Option<&str>, session: Option<&str>) -> Result<String, String> {
+        let settings = Settings { model: session.map(|m| m.parse().unwrap()), ..Settings::default() };
+        let flag: Option<ModelRef> = flag.map(|m| m.parse().unwrap());
+        match config(file, vars).choose(flag.as_ref(), Some(&settings)) {
+            Ok(chosen) => Ok(format!("{} @ {}", chosen.info.model, chosen.provider.base_url)),
+            Err(Stop::Failed(failure)) => Err(failure.message),
+            Err(Stop::OutputClosed) => unreachable!("choosing prints nothing"),
+        }
+    }
+
+    const FILE: &str =
+        r#"{"model": "own/m", "providers": {"own": {"base_url": "http://h/v1"}, "other": {"base_url": "http://o"}}}"#;
+
+    #[test]
+    fn flag_beats_session_beats_file_beats_environment() {
+        let env = [("OPENAI_API_KEY", "k")];
+        let openai = "https://api.openai.com/v1";
+        for (file, flag, session, expected) in [
+            (FILE, Some("other/f"), Some("openai/s"), "other/f @ http://o".to_owned()),
+            (FILE, None, Some("openai/s"), format!("openai/s @ {openai}")),
+            (FILE, None, None, "own/m @ http://h/v1".into()),
+            ("", None, None, format!("openai/gpt-5.6 @ {openai}")),
+            ("", Some("openai/a/b"), None, format!("openai/a/b @ {openai}")),
+        ] {
+            assert_eq!(chosen(file, &env, flag, session), Ok(expected), "{flag:?} {session:?}");
+        }
+    }
+
+    #[test]
+    fn each_variable_makes_a_ready_provider_and_their_order_is_fixed() {
+        let all = [
+            ("OPENAI_API_KEY", "openai/gpt-5.6 @ https://api.openai.com/v1"),
+            ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5 @ https://api.anthropic.com/v1"),
+            ("OPENROUTER_API_KEY", "openrouter/anthropic/claude-sonnet-5 @ https://openrouter.ai/api/v1"),
+            (
+                "GOOGLE_GENERATIVE_AI_API_KEY",
+                "google/gemini-3.7-flash @ https://generativelanguage.googleapis.com/v1beta/openai",
+            ),
+        ];
+        for from in 0..all.len() {
+            let vars: Vec<(&str, &str)> = all[from..].iter().map(|(var, _)| (*var, "key")).rev().collect();
+            assert_eq!(chosen("", &vars, None, None).as_deref(), Ok(all[from].1));
+        }
+        let local = [("OPENAI_BASE_URL", "http://127.0.0.1:9")];
+        assert_eq!(chosen("", &local, None, None).as_deref(), Ok("openai/gpt-5.6 @ http://127.0.0.1:9"));
+        let both = [("OPENAI_BASE_URL", "http://127.0.0.1:9"), ("ANTHROPIC_API_KEY", "k")];
+        assert_eq!(chosen("", &both, None, None).as_deref(), Ok("openai/gpt-5.6 @ http://127.0.0.1:9"));
+    }
+
+    #[test]
+    fn what_the_file_leaves_out_of_a_known_provider_is_known() {
+        let file =
+            r#"{"providers": {"openai": {"max_tokens": 5, "models": [{"id": "gpt-5.6", "context_window": 9}]}}}"#;
+        let config = config(file, &[("OPENAI_API_KEY", "from-env")]);
+        let chosen = config.choose(None, None).unwrap();
+        assert_eq!(chosen.provider.base_url, "https://api.openai.com/v1");
+        assert_eq!(chosen.provider.key.as_ref().map(|k| k.reveal()), Some("from-env"));
+        assert_eq!(chosen.provider.max_tokens, Some(5));
+        assert_eq!(chosen.info.context_window, 9);
+        let file = r#"{"providers": {"openai": {"api_key": "from-file"}}}"#;
+        let config = self::config(file, &[("OPENAI_API_KEY", "from-env")]);
+        assert_eq!(config.providers[0].key.as_ref().map(|k| k.reveal()), Some("from-file"));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_to_do() {
+        for (file, vars, flag, session, expected) in [
+            ("", &[][..], None, None, "no model is configured"),
+            ("", &[], None, None, "/h/config.jsonc"),
+            (FILE, &[], Some("nope/x"), None, "known: own, other"),
+            (FILE, &[], None, Some("gone/x"), "choose another with -m"),
+            ("", &[], Some("nope/x"), None, "none is configured"),
+            ("", &[], Some("anthropic/x"), None, "export ANTHROPIC_API_KEY"),
+            (r#"{"providers": {"p": {"api_key": "k"}}}"#, &[], Some("p/x"), None, "has no base_url"),
+            (
+                r#"{"providers": {"p": {"base_url": "http://x", "api_key_env": "P_KEY"}}}"#,
+                &[],
+                Some("p/x"),
+                None,
+                "P_KEY, which is not set",
+            ),
+            (r#"{"model": "q/x"}"#, &[("OPENAI_API_KEY", "k")], None, None, "/h/config.jsonc:1 names provider \"q\""),
+        ] {
+            let message = chosen(file, vars, flag, session).expect_err(expected);
+            assert!(message.contains(expected), "{message}\n  lacks {expected}");
+        }
+    }
+
+    #[test]
+    fn a_model_nobody_described_has_a_usual_window() {
+        let config = config(FILE, &[]);
+        let chosen = config.choose(None, None).unwrap();
+        assert_eq!((chosen.info.context_window, chosen.info.max_output_tokens), (128_000, 16_384));
+        let session = Settings { context_window: Some(4_096), ..Settings::default() };
+        assert_eq!(config.choose(None, Some(&session)).unwrap().info.context_window, 4_096);
+    }
+
+    #[test]
+    fn variables_that_hold_keys_are_known() {
+        let file = r#"{"providers": {"p": {"base_url": "http://x", "api_key_env": "P_KEY"}}}"#;
+        let vars = config(file, &[("P_KEY", "k")]).key_vars();
+        for var in ["P_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"] {
+            assert!(vars.iter().any(|v| v == var), "{var}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_base_url_in_the_environment_is_named() {
+        let env = Env::of(&[("OPENAI_BASE_URL", "127.0.0.1:80")]);
+        let Err(Stop::Failed(failure)) = Config::from_file(FileConfig::default(), &env) else { panic!("accepted") };
+        assert!(failure.message.contains("OPENAI_BASE_URL"));
+    }
+}

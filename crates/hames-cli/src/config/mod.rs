@@ -1,0 +1,11 @@
+//! Configuration: what the file says, what the environment adds, and which value is in force.
+//!
+//! Read once, never written. Nothing in the project's folder is ever read: a repository cannot configure Hames.
+
+mod file;
+mod layers;
+mod providers;
+
+pub(crate) use file::Thinking;
+pub(crate) use layers::{Chosen, Config, Origin};
+pub(crate) use providers::{Provider, is_secret_header};

@@ -1,0 +1,260 @@
+//! Providers that are ready: those of the file, and those the environment makes.
+
+use hames_protocol::ThinkingLevel;
+
+use super::file::{At, FileModel, FileProvider, Thinking, Timeouts, is_http_url};
+use super::layers::Origin;
+use crate::env::Env;
+use crate::exit::Stop;
+
+/// A well-known endpoint, ready as soon as its key is in the environment.
+#[derive(Debug)]
+pub(crate) struct Preset {
+    pub(crate) name: &'static str,
+    pub(crate) key_var: &'static str,
+    /// A variable that replaces the base URL, and makes the provider ready by itself: a local server needs no key.
+    pub(crate) url_var: Option<&'static str>,
+    pub(crate) base_url: &'static str,
+    pub(crate) thinking: Option<Thinking>,
+    pub(crate) default_model: &'static str,
+    pub(crate) context_window: u64,
+    pub(crate) max_output: u64,
+}
+
+/// In the order in which they are preferred.
+pub(crate) const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "openai",
+        key_var: "OPENAI_API_KEY",
+        url_var: Some("OPENAI_BASE_URL"),
+        base_url: "https://api.openai.com/v1",
+        thinking: Some(Thinking::Effort),
+        default_model: "gpt-5.6",
+        context_window: 1_050_000,
+        max_output: 128_000,
+    },
+    Preset {
+        name: "anthropic",
+        key_var: "ANTHROPIC_API_KEY",
+        url_var: None,
+        base_url: "https://api.anthropic.com/v1",
+        thinking: None,
+        default_model: "claude-sonnet-5",
+        context_window: 1_000_000,
+        max_output: 128_000,
+    },
+    Preset {
+        name: "openrouter",
+        key_var: "OPENROUTER_API_KEY",
+        url_var: None,
+        base_url: "https://openrouter.ai/api/v1",
+        thinking: Some(Thinking::Reasoning),
+        default_model: "anthropic/claude-sonnet-5",
+        context_window: 1_000_000,
+        max_output: 128_000,
+    },
+    Preset {
+        name: "google",
+        key_var: "GOOGLE_GENERATIVE_AI_API_KEY",
+        url_var: None,
+        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+        thinking: Some(Thinking::Effort),
+        default_model: "gemini-3.7-flash",
+        context_window: 1_048_576,
+        max_output: 65_536,
+    },
+];
+
+/// A key and where it came from. Its `Debug` never shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Key {
+    value: String,
+    pub(crate) origin: Origin,
+}
+
+impl Key {
+    /// The key itself.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.value
+    }
+
+    /// Enough of it to tell two keys apart, and no more: the last four characters of a long one.
+    pub(crate) fn masked(&self) -> String {
+        let count = self.value.chars().count();
+        let tail: String = self.value.chars().skip(count.saturating_sub(4)).collect();
+        if count >= 16 { format!("…{tail}") } else { "…".into() }
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.masked())
+    }
+}
+
+/// A provider with every layer applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    /// Empty where nobody said it.
+    pub(crate) base_url: String,
+    pub(crate) url_origin: Origin,
+    pub(crate) key: Option<Key>,
+    /// A variable that should hold the key and does not.
+    pub(crate) missing_key_var: Option<String>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) session_header: Option<String>,
+    pub(crate) thinking: Option<Thinking>,
+    pub(crate) thinking_level: Option<ThinkingLevel>,
+    pub(crate) models: Vec<FileModel>,
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) replay_reasoning: Option<bool>,
+    pub(crate) timeouts: Timeouts,
+    /// The model that is meant where nobody names one.
+    pub(crate) default_model: Option<&'static str>,
+    /// Variables that hold keys of it: not passed on to child processes.
+    pub(crate) key_vars: Vec<String>,
+}
+
+impl Provider {
+    /// The provider that the environment alone makes, if it does.
+    pub(crate) fn of_preset(preset: &Preset, env: &Env) -> Result<Option<Provider>, Stop> {
+        let url = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url)));
+        if env.get(preset.key_var).is_none() && url.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self::known(preset, env)?))
+    }
+
+    fn known(preset: &Preset, env: &Env) -> Result<Provider, Stop> {
+        let mut provider = Self::empty(preset.name);
+        provider.base_url = preset.base_url.into();
+        provider.thinking = preset.thinking;
+        provider.default_model = Some(preset.default_model);
+        provider.key = env
+            .get(preset.key_var)
+            .map(|value| Key { value: value.into(), origin: Origin::Env(preset.key_var.into()) });
+        provider.key_vars.push(preset.key_var.into());
+        provider.models.push(FileModel {
+            id: preset.default_model.into(),
+            context_window: Some(preset.context_window),
+            max_output: Some(preset.max_output),
+        });
+        if let Some((var, url)) = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url))) {
+            if !is_http_url(url) {
+                return Err(Stop::configuration(format!(
+                    "{var} is \"{url}\"; it should be a URL that begins with http:// or https://"
+                )));
+            }
+            provider.base_url = url.into();
+            provider.url_origin = Origin::Env(var.into());
+        }
+        Ok(provider)
+    }
+
+    /// The provider the file describes; under a well-known name, what the file leaves out is what is known.
+    pub(crate) fn of_file(name: &str, file: &FileProvider, env: &Env) -> Result<Provider, Stop> {
+        let mut provider = match PRESETS.iter().find(|preset| preset.name == name) {
+            Some(preset) => Self::known(preset, env)?,
+            None => Self::empty(name),
+        };
+        if let Some(url) = &file.base_url {
+            provider.base_url.clone_from(&url.value);
+            provider.url_origin = Origin::File(url.line);
+        }
+        if let Some(At { value, line }) = &file.api_key {
+            provider.key = Some(Key { value: value.clone(), origin: Origin::File(*line) });
+        }
+        if let Some(At { value: var, .. }) = &file.api_key_env {
+            provider.key = env.get(var).map(|key| Key { value: key.into(), origin: Origin::Env(var.clone()) });
+            provider.missing_key_var = provider.key.is_none().then(|| var.clone());
+            provider.key_vars.push(var.clone());
+        }
+        for model in file.models.iter().rev() {
+            provider.models.retain(|known| known.id != model.id);
+            provider.models.insert(0, model.clone());
+        }
+        provider.headers = file.headers.iter().map(|(name, text)| (name.clone(), text.value.clone())).collect();
+        provider.session_header = file.session_header.as_ref().map(|at| at.value.clone());
+        provider.thinking = file.thinking.as_ref().map(|at| at.value).or(provider.thinking);
+        provider.thinking_level = file.thinking_level.as_ref().map(|at| at.value);
+        provider.max_tokens = file.max_tokens.as_ref().map(|at| at.value);
+        provider.replay_reasoning = file.replay_reasoning.as_ref().map(|at| at.value);
+        provider.timeouts = file.timeouts;
+        Ok(provider)
+    }
+
+    /// A provider at a URL, without a key.
+    pub(crate) fn at(name: &str, base_url: &str) -> Provider {
+        Provider { base_url: base_url.into(), ..Self::empty(name) }
+    }
+
+    fn empty(name: &str) -> Provider {
+        Provider {
+            name: name.into(),
+            base_url: String::new(),
+            url_origin: Origin::Preset,
+            key: None,
+            missing_key_var: None,
+            headers: Vec::new(),
+            session_header: None,
+            thinking: None,
+            thinking_level: None,
+            models: Vec::new(),
+            max_tokens: None,
+            replay_reasoning: None,
+            timeouts: Timeouts::default(),
+            default_model: None,
+            key_vars: Vec::new(),
+        }
+    }
+
+    /// Values that must never be seen in a log, an event or an output.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let mut out: Vec<String> = self.key.iter().map(|key| key.value.clone()).collect();
+        for (name, value) in &self.headers {
+            if is_secret_header(name) {
+                out.push(value.clone());
+                // `Bearer x` and the like: the second word alone gives it away too.
+                out.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
+            }
+        }
+        out
+    }
+}
+
+/// Whether a header's value is a secret by the look of its name.
+pub(crate) fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie", "password", "credential"].iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_shows_at_most_its_last_four_characters() {
+        for (key, shown) in
+            [("sk-0123456789abcdef", "…cdef"), ("short", "…"), ("", "…"), ("ключ-ключ-ключ-ключ", "…ключ")]
+        {
+            let key = Key { value: key.into(), origin: Origin::Preset };
+            assert_eq!(key.masked(), shown);
+            assert_eq!(format!("{key:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn secret_headers_are_known_by_their_names() {
+        for (name, secret) in [
+            ("Authorization", true),
+            ("X-Api-Key", true),
+            ("x-auth-token", true),
+            ("Cookie", true),
+            ("HTTP-Referer", false),
+            ("X-Title", false),
+        ] {
+            assert_eq!(is_secret_header(name), secret, "{name}");
+        }
+    }
+}

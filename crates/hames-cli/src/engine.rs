@@ -1,0 +1,185 @@
+//! Wires the engine: store, model, tools, door, agent. The one place that knows every crate.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hames_agent::{
+    Agent, AgentParts, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note,
+    system_text,
+};
+use hames_model::{ChatModel, Endpoint, Proxy, Secret, ThinkingDialect};
+use hames_protocol::{
+    BlobSource, Failure, Head, InstructionFile, Mode, ModelInfo, NobodyAnswers, Part, SessionId, Settings,
+};
+use hames_store::Store;
+use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ToolSet};
+use hames_workspace::files::{LocalFs, LocalFsOptions};
+use hames_workspace::shell::{LocalShell, LocalShellOptions, Reaper};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio_util::sync::CancellationToken;
+
+use crate::attach::Attachment;
+use crate::config::{Chosen, Config, Provider, Thinking};
+use crate::env::Env;
+use crate::exit::Stop;
+use crate::home::Home;
+use crate::output::say;
+
+/// The hidden name under which this program is its own reaper.
+pub(crate) const REAPER: &str = "__reap";
+/// Tokens of a window up to which the lean tool set is sent: its four tools leave room to work.
+const LEAN_WINDOW: u64 = 8_192;
+/// The lean tool set.
+const LEAN_TOOLS: [&str; 4] = ["Read", "Write", "StrReplace", "Shell"];
+
+/// Opens the sessions of this home. What was mended on the way is said.
+pub(crate) fn open_store(home: &Home) -> Result<Store, Stop> {
+    let opened = Store::open(home.data())?;
+    opened.notices.iter().for_each(|notice| say(&format!("hames: {notice}")));
+    Ok(opened.store)
+}
+
+/// The endpoint of a provider.
+pub(crate) fn endpoint(provider: &Provider, env: &Env) -> Endpoint {
+    let mut endpoint = Endpoint::new(provider.name.clone(), provider.base_url.clone());
+    endpoint.api_key = provider.key.as_ref().map(|key| Secret::new(key.reveal()));
+    endpoint.headers.clone_from(&provider.headers);
+    endpoint.session_header.clone_from(&provider.session_header);
+    endpoint.thinking = provider.thinking.map(|thinking| match thinking {
+        Thinking::Bool => ThinkingDialect::Bool,
+        Thinking::Effort => ThinkingDialect::Effort,
+        Thinking::Reasoning => ThinkingDialect::Reasoning,
+        Thinking::Type => ThinkingDialect::Type,
+    });
+    endpoint.replay_reasoning = provider.replay_reasoning;
+    let given = &provider.timeouts;
+    for (limit, seconds) in [
+        (&mut endpoint.timeouts.connect, given.connect_s),
+        (&mut endpoint.timeouts.first_byte, given.first_byte_s),
+        (&mut endpoint.timeouts.idle, given.idle_s),
+    ] {
+        if let Some(seconds) = seconds {
+            *limit = Duration::from_secs(seconds);
+        }
+    }
+    endpoint.proxy = env.proxy_for(&provider.base_url).map(|url| Proxy { url: url.into() });
+    endpoint
+}
+
+/// What a run is given.
+pub(crate) struct Job<'a> {
+    pub(crate) env: &'a Env,
+    pub(crate) home: &'a Home,
+    pub(crate) config: &'a Config,
+    pub(crate) store: &'a Store,
+    pub(crate) folder: PathBuf,
+    pub(crate) session: SessionId,
+    pub(crate) chosen: Chosen,
+    /// What the command line changes of the session's settings.
+    pub(crate) patch: Settings,
+    pub(crate) prompt: String,
+    pub(crate) attachments: Vec<Attachment>,
+    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) abort: CancellationToken,
+}
+
+impl Job<'_> {
+    /// Runs to the end. `Err` only where it came to no run.
+    pub(crate) async fn run(self) -> Result<RunEnd, Failure> {
+        let ports = Ports { log: self.store.log(), clock: Arc::new(SystemClock) };
+        let mut session = Session::resume(ports, self.session.clone()).await?;
+        session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
+        let settings = session.state().settings.clone();
+        let instructions = hames_skills::load_instructions(&self.folder);
+        let door = self.door(&self.chosen.info)?;
+        let system =
+            system_text(instructions.iter().map(|file| (file.path.to_str().unwrap_or("?"), file.text.as_str())));
+        let head = Arc::new(Head { tools: door.specs(), system });
+        let mut agent = self.agent(head, door, &settings)?;
+        let mode = settings.mode.unwrap_or_default();
+        let input = RunInput {
+            parts: self.parts().await?,
+            note: Some(self.note(mode)),
+            idempotency_id: None,
+            mode,
+            settings: Settings { model: Some(self.chosen.info.model.clone()), mode: Some(mode), ..settings },
+            instructions: instructions.iter().map(recorded).collect(),
+        };
+        let control = RunControl { abort: self.abort.clone(), ..RunControl::default() };
+        Ok(session.run(&mut agent, input, &control, Arc::clone(&self.watch)).await)
+    }
+
+    fn door(&self, info: &ModelInfo) -> Result<Arc<Door>, Failure> {
+        let all = ToolSet::new(hames_workspace::tools()).map_err(internal)?;
+        let tools = if info.context_window <= LEAN_WINDOW { all.select(&LEAN_TOOLS).map_err(internal)? } else { all };
+        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.home.private() }).map_err(internal)?;
+        let shell = LocalShell::new(LocalShellOptions {
+            shell: None,
+            env: self.env.without(&self.config.key_vars()),
+            reaper: std::env::current_exe().ok().map(|program| Reaper { program, args: vec![REAPER.into()] }),
+            spool_dir: None,
+            run_cookie: None,
+        });
+        Ok(Arc::new(Door::new(DoorParts {
+            tools,
+            policy: Policy::default(),
+            fs: Arc::new(fs),
+            shell: Arc::new(shell),
+            blobs: self.store.blobs(),
+            approver: Arc::new(NobodyAnswers),
+            secrets: Secrets::new(self.config.secrets()),
+            locks: Arc::new(LockTable::default()),
+            window_tokens: info.context_window,
+            parallel_tools: true,
+        })))
+    }
+
+    fn agent(&self, head: Arc<Head>, door: Arc<Door>, settings: &Settings) -> Result<Agent, Failure> {
+        let model =
+            ChatModel::new(endpoint(&self.chosen.provider, self.env), self.chosen.info.clone(), self.store.blobs())?;
+        Ok(Agent::new(AgentParts {
+            model: Box::new(model),
+            head,
+            door,
+            max_steps: settings.max_steps,
+            thinking: settings.thinking_level.or(self.chosen.thinking_level),
+            max_output_tokens: settings.max_output_tokens.or(self.chosen.provider.max_tokens),
+            retry: RetryPolicy::default(),
+        }))
+    }
+
+    /// The message: the prompt, then what is attached. Images are kept as blobs of the session.
+    async fn parts(&self) -> Result<Vec<Part>, Failure> {
+        let mut parts = vec![Part::text(self.prompt.clone())];
+        for attachment in &self.attachments {
+            parts.push(match attachment {
+                Attachment::Text(text) => Part::text(text.clone()),
+                Attachment::Image { name, media_type, bytes } => {
+                    let source = BlobSource::Bytes(bytes.clone());
+                    let blob = self.store.blobs().put(&self.session, "", source).await?;
+                    Part::Image { blob, media_type: (*media_type).into(), name: Some(name.clone()) }
+                }
+            });
+        }
+        Ok(parts)
+    }
+
+    fn note(&self, mode: Mode) -> String {
+        let today = TimeZone::system().to_datetime(Timestamp::now()).date().to_string();
+        run_note(mode, &shown(&self.folder), &today)
+    }
+}
+
+fn recorded(file: &hames_skills::Instructions) -> InstructionFile {
+    InstructionFile { path: shown(&file.path), hash: file.hash.clone(), bytes: file.bytes, dropped: file.dropped }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn internal(error: impl std::fmt::Display) -> Failure {
+    Failure::new(hames_protocol::ErrorClass::Internal, error.to_string())
+}

@@ -1,0 +1,80 @@
+//! Where things are kept: `HAMES_HOME` for everything, else the platform's own folders. Never in the project.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::env::Env;
+use crate::exit::Stop;
+
+/// The folders of this user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+    /// Whether `HAMES_HOME` named it.
+    pub(crate) explicit: bool,
+}
+
+impl Home {
+    /// Finds the folders; makes none of them.
+    pub(crate) fn find(env: &Env) -> Result<Home, Stop> {
+        if let Some(home) = env.get_os("HAMES_HOME") {
+            let home = std::path::absolute(home)
+                .map_err(|e| Stop::configuration(format!("HAMES_HOME cannot be used: {e}; set it to a folder")))?;
+            return Ok(Home { config: home.clone(), data: home.clone(), state: home, explicit: true });
+        }
+        let base = etcetera::choose_base_strategy().map_err(|_| {
+            Stop::configuration("there is no home folder to keep sessions in; set HAMES_HOME to a folder of your own")
+        })?;
+        Ok(Home {
+            config: base.config_dir().join("hames"),
+            data: base.data_dir().join("hames"),
+            state: base.state_dir().unwrap_or_else(|| base.data_dir()).join("hames"),
+            explicit: false,
+        })
+    }
+
+    /// The configuration file, whether it exists or not.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.config.join("config.jsonc")
+    }
+
+    /// Where the database, the blobs and the locks are.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Where the logs are.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.state.join("logs")
+    }
+
+    /// Every folder that no file tool may reach.
+    pub(crate) fn private(&self) -> Vec<PathBuf> {
+        let mut all = vec![self.config.clone(), self.data.clone(), self.state.clone()];
+        all.dedup();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hames_home_holds_everything_when_set() {
+        let home = Home::find(&Env::of(&[("HAMES_HOME", "/h/x")])).unwrap();
+        assert_eq!(home.config_file(), Path::new("/h/x/config.jsonc"));
+        assert_eq!(home.data(), Path::new("/h/x"));
+        assert_eq!(home.logs(), Path::new("/h/x/logs"));
+        assert_eq!(home.private(), vec![PathBuf::from("/h/x")]);
+    }
+
+    #[test]
+    fn a_relative_hames_home_is_made_absolute() {
+        let home = Home::find(&Env::of(&[("HAMES_HOME", "here")])).unwrap();
+        assert!(home.data().is_absolute() && home.data().ends_with("here"));
+    }
+}

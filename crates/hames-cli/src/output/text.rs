@@ -1,0 +1,336 @@
+//! A run for people: the answer on standard output as it streams, everything else as calm lines on standard error.
+
+use std::collections::HashMap;
+
+use hames_protocol::{
+    CallId, Diff, Done, Envelope, Event, Failure, RunResult, TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass,
+    Usage,
+};
+
+use super::Style;
+use super::clean::{self, Cleaner};
+use super::printer::Sink;
+
+/// Characters of one progress line: more is cut, the log has it all.
+const LINE_CHARS: usize = 160;
+
+/// Renders batches of envelopes.
+#[derive(Debug)]
+pub(crate) struct Text {
+    sink: Sink,
+    style: Style,
+    session: String,
+    /// Labels of the calls under way.
+    labels: HashMap<CallId, String>,
+    /// The block of text being printed: its step, its index, and the bytes of it seen so far.
+    open: Option<(Option<u32>, u32, usize)>,
+    cleaner: Cleaner,
+    /// Whether the last character printed ended a line; true before the first.
+    line_ended: bool,
+    done: Option<Done>,
+    reason_said: bool,
+}
+
+impl Text {
+    pub(crate) fn new(sink: Sink, style: Style, session: String) -> Self {
+        Self {
+            sink,
+            style,
+            session,
+            labels: HashMap::new(),
+            open: None,
+            cleaner: Cleaner::default(),
+            line_ended: true,
+            done: None,
+            reason_said: false,
+        }
+    }
+
+    /// Prints a batch.
+    pub(crate) fn see(&mut self, batch: &[Envelope]) {
+        for envelope in batch {
+            self.one(envelope);
+        }
+    }
+
+    fn one(&mut self, envelope: &Envelope) {
+        let own = envelope.agent.is_empty();
+        match &envelope.event {
+            Event::TextDelta(delta) if own => self.text(envelope.step, delta),
+            Event::TextDone(done) if own => self.text_done(envelope.step, done),
+            Event::ToolCall(call) => {
+                self.labels.insert(call.call_id.clone(), call.label.to_string());
+            }
+            Event::ToolDone(done) => {
+                let line = tool_line(&self.label(&done.call_id, &done.name), done);
+                self.progress(&envelope.agent, self.style.dim(&line));
+            }
+            Event::ToolError(error) => {
+                let line = tool_error_line(&self.label(&error.call_id, &error.name), error);
+                self.progress(&envelope.agent, self.style.yellow(&line));
+            }
+            Event::Retry(retry) => {
+                let line = format!(
+                    "trying again in {} (attempt {} of {}): {}",
+                    duration(retry.delay_ms),
+                    retry.attempt + 1,
+                    retry.max_attempts,
+                    retry.failure.message
+                );
+                self.progress(&envelope.agent, self.style.yellow(&line));
+            }
+            Event::Nudge(nudge) => {
+                let line = format!("reminded the model: {}", first_line(&nudge.text));
+                self.progress(&envelope.agent, self.style.dim(&line));
+            }
+            Event::Error(failure) => {
+                self.reason_said = true;
+                self.end_line();
+                for line in failure_lines(failure) {
+                    self.raw_line(&self.style.red(&line));
+                }
+            }
+            Event::Done(done) if own => self.done = Some(done.clone()),
+            Event::TurnDone(turn) if own => {
+                self.end_line();
+                let line = self.summary(turn.duration_ms, &turn.usage);
+                self.raw_line(&self.style.dim(&line));
+            }
+            Event::RunDone(end) if own => {
+                self.end_line();
+                if let Some(line) = self.why(end.result) {
+                    self.raw_line(&self.style.yellow(&line));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, step: Option<u32>, delta: &TextDelta) {
+        let seen = match self.open {
+            Some((open_step, index, seen)) if (open_step, index) == (step, delta.index) => seen,
+            _ => {
+                self.close_block();
+                0
+            }
+        };
+        self.print(&delta.text);
+        self.open = Some((step, delta.index, seen + delta.text.len()));
+    }
+
+    fn text_done(&mut self, step: Option<u32>, done: &TextDone) {
+        let seen = match self.open {
+            Some((open_step, index, seen)) if (open_step, index) == (step, done.index) => seen,
+            _ => {
+                self.close_block();
+                0
+            }
+        };
+        // What no delta carried: everything, where the answer did not stream.
+        if let Some(rest) = done.text.get(seen..) {
+            self.print(rest);
+        }
+        self.close_block();
+    }
+
+    fn print(&mut self, text: &str) {
+        let mut out = String::with_capacity(text.len());
+        self.cleaner.push(text, &mut out);
+        self.put(&out);
+    }
+
+    fn put(&mut self, out: &str) {
+        if let Some(last) = out.chars().next_back() {
+            self.line_ended = last == '\n';
+            self.sink.out(out.as_bytes());
+        }
+    }
+
+    /// Every block of text ends its line, the last one too.
+    fn close_block(&mut self) {
+        let mut out = String::new();
+        self.cleaner.end(&mut out);
+        self.put(&out);
+        self.open = None;
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        if !self.line_ended {
+            self.sink.out(b"\n");
+            self.line_ended = true;
+        }
+    }
+
+    fn progress(&mut self, agent: &[String], line: String) {
+        let who = if agent.is_empty() { String::new() } else { format!("{}: ", clean::line(&agent.join("/"))) };
+        self.raw_line(&format!("  {who}{line}"));
+    }
+
+    fn raw_line(&self, line: &str) {
+        self.sink.err(format!("{line}\n").as_bytes());
+    }
+
+    fn label(&mut self, call: &CallId, name: &str) -> String {
+        shortened(&clean::line(&self.labels.remove(call).unwrap_or_else(|| name.to_owned())))
+    }
+
+    fn summary(&self, duration_ms: u64, usage: &Usage) -> String {
+        let mut parts = vec![format!("session \"{}\"", clean::line(&self.session))];
+        if let Some(done) = &self.done {
+            parts.push(format!("{} step{}", count(done.steps.into()), if done.steps == 1 { "" } else { "s" }));
+        }
+        if let Some(tokens) = tokens(usage) {
+            parts.push(tokens);
+        }
+        parts.push(duration(duration_ms));
+        format!("hames: {}", parts.join(" · "))
+    }
+
+    fn why(&self, result: RunResult) -> Option<String> {
+        let reason = self.done.as_ref().and_then(|done| done.reason.as_deref());
+        let text = match (result, reason) {
+            (RunResult::Complete, _) => return None,
+            (RunResult::MaxSteps, _) => "stopped at the step limit; `hames run -c \"go on\"` continues".into(),
+            (RunResult::Stopped, Some("output_limit")) => {
+                "stopped: the answer reached the output limit; raise max_tokens or max_output in the configuration"
+                    .into()
+            }
+            (RunResult::Stopped, Some("question")) => {
+                "stopped: the agent has a question; answer it with `hames run -c \"…\"`".into()
+            }
+            (RunResult::Stopped, Some(other)) => format!("stopped: {}", clean::line(other)),
+            (RunResult::Stopped, None) => "stopped short".into(),
+            (RunResult::Interrupted, _) => "interrupted; `hames run -c \"…\"` goes on from here".into(),
+            (RunResult::Error, _) if self.reason_said => return None,
+            (RunResult::Error, _) => "failed".into(),
+        };
+        Some(format!("hames: {text}"))
+    }
+}
+
+/// A call that gave a result, in one line.
+pub(crate) fn tool_line(label: &str, done: &ToolDone) -> String {
+    let mut parts = vec![label.to_owned()];
+    if !done.diffs.is_empty() {
+        parts.push(changes(&done.diffs));
+    }
+    if let Some(code) = done.exit_code {
+        parts.push(format!("exit {code}"));
+    }
+    parts.push(duration(done.duration_ms));
+    parts.join(" · ")
+}
+
+/// A call that gave none, in one line.
+pub(crate) fn tool_error_line(label: &str, error: &ToolError) -> String {
+    let what = match error.class {
+        ToolErrorClass::Invalid => "wrong arguments",
+        ToolErrorClass::Refused => "refused",
+        ToolErrorClass::Failed => "failed",
+        ToolErrorClass::Timeout => "took too long",
+        ToolErrorClass::Cancelled => "cancelled",
+        ToolErrorClass::NotRun => "not run",
+        ToolErrorClass::Interrupted => "interrupted",
+        ToolErrorClass::OutcomeUnknown => "outcome unknown",
+    };
+    shortened(&format!("{label} · {what}: {}", first_line(&error.error)))
+}
+
+/// `+4/−2` over all diffs.
+pub(crate) fn changes(diffs: &[Diff]) -> String {
+    let added: u32 = diffs.iter().map(|diff| diff.added).fold(0, u32::saturating_add);
+    let removed: u32 = diffs.iter().map(|diff| diff.removed).fold(0, u32::saturating_add);
+    format!("+{added}/−{removed}")
+}
+
+/// A failure in our words, then in the provider's.
+pub(crate) fn failure_lines(failure: &Failure) -> Vec<String> {
+    let mut lines = vec![format!("hames: {}", clean::block(&failure.message))];
+    if let Some(theirs) = failure.provider_message.as_deref().filter(|text| !failure.message.contains(*text)) {
+        lines.push(format!("  the provider says: {}", shortened(&clean::line(theirs))));
+    }
+    if let Some(id) = &failure.request_id {
+        lines.push(format!("  request id: {}", clean::line(id)));
+    }
+    lines
+}
+
+/// `1,234 in (1,000 cached), 56 out`; nothing where the provider said nothing.
+pub(crate) fn tokens(usage: &Usage) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(input) = usage.input {
+        let cached = usage.cache_read.filter(|n| *n > 0).map(|n| format!(" ({} cached)", count(n))).unwrap_or_default();
+        parts.push(format!("{} tokens in{cached}", count(input)));
+    }
+    if let Some(output) = usage.output {
+        parts.push(format!("{} out", count(output)));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A number with thousands apart.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Milliseconds for people.
+pub(crate) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+    }
+}
+
+/// The first line that says something, harmless.
+pub(crate) fn first_line(text: &str) -> String {
+    clean::line(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(""))
+}
+
+/// At most [`LINE_CHARS`] characters.
+pub(crate) fn shortened(line: &str) -> String {
+    match line.char_indices().nth(LINE_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_times_read_well() {
+        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
+            assert_eq!(count(n), text);
+        }
+        for (ms, text) in [(0, "0 ms"), (999, "999 ms"), (1050, "1.0 s"), (59_990, "59.9 s"), (61_000, "1 min 1 s")] {
+            assert_eq!(duration(ms), text);
+        }
+    }
+
+    #[test]
+    fn a_tool_line_has_label_changes_exit_code_and_duration() {
+        let diff = |added, removed| Diff { path: "a".into(), text: String::new(), added, removed };
+        let done = ToolDone {
+            call_id: "c".into(),
+            name: "Shell".into(),
+            output: String::new(),
+            blob: None,
+            diffs: vec![diff(3, 1), diff(1, 1)],
+            files: vec![],
+            exit_code: Some(2),
+            duration_ms: 1200,
+        };
+        assert_eq!(tool_line("Shell make", &done), "Shell make · +4/−2 · exit 2 · 1.2 s");
+    }
+}

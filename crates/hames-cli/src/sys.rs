@@ -1,0 +1,80 @@
+//! The platform calls this crate needs: signal handlers and leaving at once.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Where the handler writes the number of the signal; -1 before there is a place.
+static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// A signal that ends a run.
+pub(crate) const INTERRUPT: i32 = libc::SIGINT;
+/// Asked to end by whoever manages processes.
+pub(crate) const TERMINATE: i32 = libc::SIGTERM;
+/// The terminal went away.
+pub(crate) const HANG_UP: i32 = libc::SIGHUP;
+
+extern "C" fn on_signal(number: libc::c_int) {
+    let pipe: RawFd = SIGNAL_PIPE.load(Ordering::Relaxed);
+    let byte = [u8::try_from(number).unwrap_or(0)];
+    // SAFETY: `write` is async-signal-safe, the buffer lives on this stack frame, and a closed descriptor only gives an
+    // error. `errno` is put back, because the interrupted code may be about to read its own.
+    unsafe {
+        let errno = *errno_location();
+        libc::write(pipe, byte.as_ptr().cast(), 1);
+        *errno_location() = errno;
+    }
+}
+
+#[cfg(target_os = "linux")]
+unsafe fn errno_location() -> *mut libc::c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__errno_location() }
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn errno_location() -> *mut libc::c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__error() }
+}
+
+/// Sends the numbers of these signals into `pipe` from now on. A hang-up that whoever started us chose to ignore
+/// (`nohup`) stays ignored.
+pub(crate) fn catch_signals(pipe: OwnedFd, numbers: &[i32]) -> io::Result<()> {
+    // The descriptor has to stay open as long as the handlers are installed: for good.
+    SIGNAL_PIPE.store(pipe.as_raw_fd(), Ordering::Relaxed);
+    std::mem::forget(pipe);
+    for &number in numbers {
+        // SAFETY: all-zero is a valid `sigaction`; the handler only does async-signal-safe things.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(number, std::ptr::null(), &mut old) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            if number == HANG_UP && old.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+            new.sa_flags = libc::SA_RESTART;
+            libc::sigemptyset(&mut new.sa_mask);
+            if libc::sigaction(number, &new, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Leaves at once: no destructors, no waiting.
+pub(crate) fn leave_now(code: i32) -> ! {
+    // SAFETY: `_exit` takes any number and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// The number of this user; 0 is root.
+pub(crate) fn user_id() -> u32 {
+    // SAFETY: `geteuid` cannot fail.
+    unsafe { libc::geteuid() }
+}

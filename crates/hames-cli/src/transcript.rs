@@ -1,0 +1,128 @@
+//! A session as a readable transcript, event by event, so that a log of any length is shown in little memory.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use hames_protocol::{CallId, Diff, Envelope, Event, Part};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::exit::Stop;
+use crate::ledger::result_name;
+use crate::output::text::{duration, failure_lines, first_line, tokens, tool_error_line, tool_line};
+use crate::output::{Out, Style, clean};
+
+/// Writes events as they are read.
+pub(crate) struct Transcript {
+    style: Style,
+    /// Labels of the calls that have no answer yet.
+    labels: HashMap<CallId, String>,
+}
+
+impl Transcript {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, labels: HashMap::new() }
+    }
+
+    /// Writes one event; most have nothing to show.
+    pub(crate) fn write(&mut self, envelope: &Envelope, out: &mut Out) -> Result<(), Stop> {
+        match &envelope.event {
+            Event::RunStart(start) => {
+                let head = format!(
+                    "── run {} · {} · {} · {} ──",
+                    envelope.turn.unwrap_or(0),
+                    start.mode,
+                    clean::line(&start.model.to_string()),
+                    local_time(envelope.at)
+                );
+                out.line("")?;
+                out.line(self.style.bold(&head))?;
+            }
+            Event::MessageUser(message) => {
+                out.line("")?;
+                for part in &message.parts {
+                    self.part(part, out)?;
+                }
+            }
+            Event::TextDone(done) => {
+                out.line("")?;
+                out.line(clean::block(done.text.trim_end()))?;
+                if done.cut.is_some() {
+                    out.line(self.style.yellow("[cut here]"))?;
+                }
+            }
+            Event::ToolCall(call) => {
+                self.labels.insert(call.call_id.clone(), clean::line(&call.label.to_string()));
+            }
+            Event::ToolDone(done) => {
+                let label = self.labels.remove(&done.call_id).unwrap_or_else(|| clean::line(&done.name));
+                out.line(self.style.dim(&format!("  {}", tool_line(&label, done))))?;
+                for diff in &done.diffs {
+                    self.diff(diff, out)?;
+                }
+            }
+            Event::ToolError(error) => {
+                let label = self.labels.remove(&error.call_id).unwrap_or_else(|| clean::line(&error.name));
+                out.line(self.style.yellow(&format!("  {}", tool_error_line(&label, error))))?;
+            }
+            Event::Nudge(nudge) => out.line(self.style.dim(&format!("  [reminder] {}", first_line(&nudge.text))))?,
+            Event::Retry(retry) => {
+                out.line(self.style.dim(&format!("  [tried again] {}", first_line(&retry.failure.message))))?;
+            }
+            Event::SessionRenamed(renamed) => {
+                out.line(self.style.dim(&format!("  [renamed to \"{}\"]", clean::line(&renamed.name))))?;
+            }
+            Event::SessionCut(_) => out.line(self.style.dim("  [what followed was removed]"))?,
+            Event::Error(failure) => {
+                for line in failure_lines(failure) {
+                    out.line(self.style.red(&line))?;
+                }
+            }
+            Event::TurnDone(turn) => {
+                let mut parts: Vec<String> = tokens(&turn.usage).into_iter().collect();
+                parts.push(duration(turn.duration_ms));
+                out.line("")?;
+                write!(out, "{}", self.style.dim(&format!("{} · ", parts.join(" · "))))?;
+            }
+            Event::RunDone(done) => out.line(self.style.dim(result_name(done.result)))?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn part(&self, part: &Part, out: &mut Out) -> Result<(), Stop> {
+        match part {
+            Part::Text { text } => {
+                for line in clean::block(text.trim_end()).lines() {
+                    out.line(self.style.green(&format!("> {line}")))?;
+                }
+                Ok(())
+            }
+            Part::Image { name, media_type, blob } => {
+                let name = clean::line(name.as_deref().unwrap_or(media_type));
+                out.line(self.style.green(&format!("> [image {name}, {} bytes]", blob.bytes)))
+            }
+        }
+    }
+
+    fn diff(&self, diff: &Diff, out: &mut Out) -> Result<(), Stop> {
+        for line in clean::block(&diff.text).lines() {
+            let painted = match line.as_bytes().first() {
+                Some(b'+') => self.style.green(line),
+                Some(b'-') => self.style.red(line),
+                _ => self.style.dim(line),
+            };
+            out.line(format!("    {painted}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A time as this machine's clock on the wall shows it.
+pub(crate) fn local_time(at_ms: u64) -> String {
+    let stamp = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    match stamp {
+        Some(stamp) => TimeZone::system().to_datetime(stamp).strftime("%Y-%m-%d %H:%M").to_string(),
+        None => "?".into(),
+    }
+}

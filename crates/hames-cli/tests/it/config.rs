@@ -1,0 +1,187 @@
+//! Configuration, models, doctor, version.
+
+use hames_testkit::{Script, Turn, blocking};
+use serde_json::json;
+
+use crate::kit::User;
+
+#[test]
+fn version_and_help_need_nothing() {
+    let user = User::new();
+    let ended = user.ok(&["--version"]);
+    assert_eq!(ended.out, format!("hames {}\n", env!("CARGO_PKG_VERSION")));
+    for args in [&["--help"][..], &["run", "--help"], &["sessions", "--help"]] {
+        assert!(user.ok(args).out.contains("Usage: hames"), "{args:?}");
+    }
+    assert_eq!(std::fs::read_dir(user.home()).unwrap().count(), 0);
+}
+
+#[test]
+fn without_a_model_every_command_that_needs_one_says_how_to_get_one() {
+    let user = User::new();
+    for args in [&["run", "x"][..], &["models"], &["run", "-s", "a", "x"]] {
+        let ended = user.run(args);
+        assert_eq!(ended.code, 2, "{args:?}\n{ended:?}");
+        for way in ["OPENAI_API_KEY", "local server", "config.jsonc", "hames demo"] {
+            assert!(ended.err.contains(way), "{args:?} lacks {way}\n{}", ended.err);
+        }
+    }
+    let doctor = user.run(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(doctor.out.contains("FAIL  model") && doctor.out.contains("OPENAI_API_KEY"), "{}", doctor.out);
+    assert_eq!(user.sessions().len(), 0);
+}
+
+#[test]
+fn each_variable_makes_a_provider_with_a_default_model() {
+    for (var, value, model) in [
+        ("OPENAI_API_KEY", "sk-0123456789abcdef-open", "openai/"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1", "openai/"),
+        ("ANTHROPIC_API_KEY", "sk-0123456789abcdef-anth", "anthropic/"),
+        ("OPENROUTER_API_KEY", "sk-0123456789abcdef-rout", "openrouter/"),
+        ("GOOGLE_GENERATIVE_AI_API_KEY", "sk-0123456789abcdef-goog", "google/"),
+    ] {
+        let user = User::new().var(var, value);
+        let shown = user.ok(&["config", "show", "--json"]).json().remove(0);
+        assert!(shown["model"]["value"].as_str().unwrap().starts_with(model), "{var}: {shown}");
+        assert_eq!(shown["model"]["from"], format!("${var}"));
+        assert!(!shown.to_string().contains("0123456789abcdef"), "{var}: the key is shown");
+    }
+}
+
+#[test]
+fn keys_are_masked_and_every_value_says_where_it_comes_from() {
+    let user = User::new().var("OPENAI_API_KEY", "sk-env-0123456789abcdef").var("OTHER", "sk-other-0123456789abcdef");
+    user.write_config(
+        r#"{
+  "model": "own/m",
+  "providers": {
+    "own": { "base_url": "http://127.0.0.1:9", "api_key": "sk-file-0123456789abcdef",
+             "headers": { "X-Api-Key": "hdr-0123456789abcdef", "X-Title": "mine" } },
+    "var": { "base_url": "http://127.0.0.1:9", "api_key_env": "OTHER" }
+  }
+}"#,
+    );
+    for args in [&["config", "show"][..], &["config", "show", "--json"]] {
+        let shown = user.ok(args).out;
+        for secret in ["sk-env-", "sk-file-", "sk-other-", "hdr-"] {
+            assert!(!shown.contains(secret), "{args:?}\n{shown}");
+        }
+        for part in ["own/m", "config.jsonc:2", "config.jsonc:4", "$OPENAI_API_KEY", "$OTHER", "X-Title", "mine"] {
+            assert!(shown.contains(part), "{args:?} lacks {part}\n{shown}");
+        }
+    }
+    let path = user.ok(&["config", "path"]).out;
+    assert_eq!(path.trim_end(), user.home().join("config.jsonc").to_str().unwrap());
+}
+
+#[test]
+fn unknown_keys_warn_and_wrong_values_exit_2() {
+    let (user, provider) = User::saying("ok");
+    user.write_config(&format!(
+        "{{\n  // a slip\n  \"modle\": \"x/y\",\n  \"providers\": {{\"p\": {{\"base_url\": \"{}\",\n \"baseurl\": \"z\"}}}},\n}}",
+        provider.base_url()
+    ));
+    let ended = user.ok(&["run", "-m", "p/m", "x"]);
+    assert!(ended.err.contains("config.jsonc:3: modle") && ended.err.contains("config.jsonc:5: providers.p.baseurl"));
+    for (text, says) in [
+        ("{\"model\": 5}", "config.jsonc:1: model should be"),
+        ("{\n\"providers\": {\"p\": {\"base_url\": false}}}", "config.jsonc:2: providers.p.base_url should be"),
+        ("{\"model\" ", "config.jsonc:1: this is not JSON"),
+        ("{\"providers\": {\"p\": {\"api\": \"responses\"}}}", "should be \"chat\""),
+    ] {
+        user.write_config(text);
+        for args in [&["run", "--json", "x"][..], &["models"], &["config", "show"]] {
+            let ended = user.run(args);
+            assert_eq!(ended.code, 2, "{args:?} {text}\n{ended:?}");
+            assert!(ended.err.contains(says), "{args:?}\n{}", ended.err);
+        }
+    }
+}
+
+#[test]
+fn a_base_url_works_with_and_without_v1() {
+    let (user, provider) = User::saying("ok");
+    let with = provider.base_url();
+    let without = with.trim_end_matches("/v1").to_owned();
+    for url in [with.clone(), without.clone(), format!("{with}/"), format!("{without}/")] {
+        user.write_config(&format!(r#"{{"model": "p/m", "providers": {{"p": {{"base_url": "{url}"}}}}}}"#));
+        assert_eq!(user.ok(&["run", "x"]).out, "ok\n", "{url}");
+    }
+}
+
+#[test]
+fn provider_settings_reach_the_request() {
+    let (user, provider) = User::saying("ok");
+    user.write_config(&format!(
+        r#"{{"model": "p/a/b", "providers": {{"p": {{
+            "base_url": "{}", "api_key": "sk-0123456789", "api": "chat", "thinking": "effort", "thinking_level": "low",
+            "headers": {{"X-Team": "blue"}}, "session_header": "X-Session", "max_tokens": 77,
+            "models": [{{"id": "a/b", "context_window": 50000, "max_output": 900}}],
+            "timeouts": {{"connect_s": 5, "first_byte_s": 50, "idle_s": 50}}, "replay_reasoning": true
+        }}}}}}"#,
+        provider.base_url()
+    ));
+    let ended = user.ok(&["run", "--json", "x"]);
+    let request = provider.requests()[0].clone();
+    let body: serde_json::Value = request.body.clone();
+    assert_eq!((body["model"].as_str(), body["reasoning_effort"].as_str()), (Some("a/b"), Some("low")));
+    let limit = body["max_tokens"].as_u64().or(body["max_completion_tokens"].as_u64());
+    assert_eq!(limit, Some(77));
+    assert_eq!(request.header("x-team"), Some("blue"));
+    assert_eq!(request.header("authorization"), Some("Bearer sk-0123456789"));
+    assert_eq!(request.header("x-session"), ended.json()[0]["session"].as_str());
+}
+
+#[test]
+fn a_small_window_gets_the_lean_tools() {
+    let (user, provider) = User::saying("ok");
+    for (window, tools) in [(8_000, 4), (8_192, 4), (16_000, 10)] {
+        user.write_config(&format!(
+            r#"{{"model": "p/m", "providers": {{"p": {{"base_url": "{}",
+                "models": [{{"id": "m", "context_window": {window}, "max_output": 500}}]}}}}}}"#,
+            provider.base_url()
+        ));
+        user.ok(&["run", "x"]);
+        let body: serde_json::Value = provider.requests().last().unwrap().body.clone();
+        assert_eq!(body["tools"].as_array().unwrap().len(), tools, "{window}");
+    }
+}
+
+#[test]
+fn models_lists_every_provider_and_says_which_cannot_be_reached() {
+    let provider =
+        blocking(Script::new().models(json!({"data": [{"id": "a/one"}, {"id": "two"}]})).respond(|_| Turn::text("x")))
+            .unwrap();
+    let user = User::new();
+    let file = |dead: bool| {
+        let dead =
+            if dead { r#", "dead": {"base_url": "http://127.0.0.1:1/v1", "timeouts": {"connect_s": 2}}"# } else { "" };
+        format!(
+            r#"{{"model": "p/two", "providers": {{"p": {{"base_url": "{}", "models": [{{"id": "two", "context_window": 9000}}]}}{dead}}}}}"#,
+            provider.base_url()
+        )
+    };
+    user.write_config(&file(true));
+    let ended = user.ok(&["models"]);
+    assert!(ended.out.contains("p/a/one") && ended.out.contains("p/two  9,000 tokens  (default)"), "{}", ended.out);
+    assert!(ended.err.contains("dead"), "{}", ended.err);
+    let listed = user.ok(&["models", "--json"]).json();
+    assert_eq!(listed.len(), 2);
+    assert_eq!((listed[1]["model"].as_str(), listed[1]["default"].as_bool()), (Some("p/two"), Some(true)));
+    user.write_config(r#"{"model": "d/x", "providers": {"d": {"base_url": "http://127.0.0.1:1/v1"}}}"#);
+    assert_eq!(user.run(&["models"]).code, 1);
+}
+
+#[test]
+fn doctor_says_ok_for_what_is_there() {
+    let (user, _provider) = User::saying("ok");
+    let ended = user.ok(&["doctor"]);
+    for name in ["home", "database", "shell", "git", "config", "model", "reachable"] {
+        assert!(ended.out.contains(name), "{name}\n{}", ended.out);
+    }
+    user.write_config("{\"model\": 5}");
+    let ended = user.run(&["doctor"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.out.contains("FAIL  config"), "{}", ended.out);
+}

@@ -1,0 +1,12 @@
+//! The `hames` binary from outside: real processes, a scripted provider over real HTTP, a home and a folder of their own
+//! for every test. Others script against what is tested here.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod config;
+mod demo;
+mod kit;
+mod output;
+mod run;
+mod sessions;
+mod signals;

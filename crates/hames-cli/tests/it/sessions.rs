@@ -1,0 +1,183 @@
+//! `hames sessions`.
+
+use hames_testkit::{Script, Turn};
+use serde_json::json;
+
+use crate::kit::User;
+
+fn worked() -> (User, hames_testkit::Provider) {
+    let script = Script::new()
+        .turn(Turn::text("Looking.").then_call("Read", json!({"path": "a.txt"})))
+        .turn(Turn::call("Write", json!({"path": "new.txt", "content": "n\n"})))
+        .turn(Turn::call("StrReplace", json!({"path": "a.txt", "old_string": "old", "new_string": "new"})))
+        .turn(Turn::call("Shell", json!({"command": "exit 4"})))
+        .turn(Turn::text("Finished the quokka."))
+        .respond(|_| Turn::text("More."));
+    let (user, provider) = User::with(script);
+    user.write("a.txt", "old\n");
+    user.ok(&["run", "--mode", "build", "-s", "work", "rename the quokka"]);
+    (user, provider)
+}
+
+#[test]
+fn an_empty_home_is_friendly_everywhere() {
+    let user = User::new();
+    for (args, code, says) in [
+        (&["sessions", "list"][..], 0, "no sessions"),
+        (&["sessions", "list", "--all"], 0, "no sessions"),
+        (&["sessions", "list", "--json"], 0, ""),
+        (&["sessions", "search", "x"], 0, "nothing found"),
+        (&["sessions", "search", "x", "--json"], 0, ""),
+        (&["sessions", "show", "x"], 2, "no session \"x\""),
+        (&["sessions", "rename", "x", "y"], 2, "no session \"x\""),
+        (&["sessions", "delete", "x", "--yes"], 2, "no session \"x\""),
+        (&["sessions", "export", "x"], 2, "no session \"x\""),
+        (&["sessions", "search", " "], 2, "no words"),
+    ] {
+        let ended = user.run(args);
+        assert_eq!(ended.code, code, "{args:?}\n{ended:?}");
+        assert!(format!("{}{}", ended.out, ended.err).contains(says), "{args:?}\n{ended:?}");
+    }
+}
+
+#[test]
+fn list_is_this_folders_and_all_is_every_folders() {
+    let (user, _provider) = User::saying("ok");
+    let other = user.folder("other");
+    user.ok(&["run", "here"]);
+    user.ok(&["run", "-C", other.to_str().unwrap(), "there"]);
+    let here = user.ok(&["sessions", "list"]).out;
+    assert!(here.contains("here") && !here.contains("there"), "{here}");
+    let all = user.ok(&["sessions", "list", "--all"]).out;
+    assert!(all.contains("here") && all.contains("there") && all.contains(other.to_str().unwrap()), "{all}");
+    let there = user.ok(&["sessions", "list", "-C", other.to_str().unwrap(), "--json"]).json();
+    assert_eq!(there.len(), 1);
+    assert_eq!(there[0]["name"], "there");
+    for key in ["id", "folder", "created_at", "updated_at", "last_seq", "turns", "model", "mode", "first_line"] {
+        assert!(!there[0][key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn show_is_a_readable_transcript() {
+    let (user, _provider) = worked();
+    let shown = user.ok(&["sessions", "show", "work"]).out;
+    for part in [
+        "session \"work\"",
+        "run 1 · build",
+        "> rename the quokka",
+        "Looking.",
+        "Read a.txt",
+        "StrReplace a.txt",
+        "+1/−1",
+        "-old",
+        "+new",
+        "Shell exit 4",
+        "exit 4",
+        "Finished the quokka.",
+        "complete",
+    ] {
+        assert!(shown.contains(part), "lacks {part}\n{shown}");
+    }
+}
+
+#[test]
+fn runs_show_the_ledger_of_each_run() {
+    let (user, _provider) = worked();
+    user.ok(&["run", "-c", "and more"]);
+    let text = user.ok(&["sessions", "show", "work", "--runs"]).out;
+    for part in
+        ["run 1 · build", "run 2 · build", "read ", "edit ", "run ", "new.txt created", "a.txt changed", "exit 4"]
+    {
+        assert!(text.contains(part), "lacks {part}\n{text}");
+    }
+    let ledgers = user.ok(&["sessions", "show", "work", "--runs", "--json"]).json();
+    assert_eq!(ledgers.len(), 2);
+    let first = &ledgers[0];
+    assert_eq!((first["turn"].as_u64(), first["result"].as_str()), (Some(1), Some("complete")));
+    let calls: Vec<(&str, &str, &str)> = first["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (c["name"].as_str().unwrap(), c["effect"].as_str().unwrap(), c["outcome"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        calls,
+        [("Read", "read", "done"), ("Write", "edit", "done"), ("StrReplace", "edit", "done"), ("Shell", "run", "done")]
+    );
+    assert_eq!(first["steps"].as_array().unwrap().len(), 5);
+    assert!(first["usage"]["input"].as_u64().unwrap() > 0);
+    let files = first["files"].as_object().unwrap();
+    assert_eq!(files.len(), 2);
+    assert_eq!(files[user.project().join("new.txt").to_str().unwrap()], "created");
+}
+
+#[test]
+fn search_finds_what_was_said_and_where() {
+    let (user, _provider) = worked();
+    let hits = user.ok(&["sessions", "search", "quokka", "--json"]).json();
+    assert!(hits.len() >= 2, "{hits:?}");
+    assert!(hits.iter().all(|hit| hit["name"] == "work" && hit["seq"].is_u64() && hit["snippet"].is_string()));
+    assert!(user.ok(&["sessions", "search", "quokka"]).out.contains("quokka"));
+    let other = user.folder("other");
+    let place = ["-C", other.to_str().unwrap()];
+    assert_eq!(user.ok(&["sessions", "search", "quokka", "--json", place[0], place[1]]).out, "");
+    assert!(!user.ok(&["sessions", "search", "quokka", "--all", "--json", place[0], place[1]]).json().is_empty());
+}
+
+#[test]
+fn rename_and_delete_change_what_is_listed() {
+    let (user, _provider) = worked();
+    user.ok(&["run", "-s", "other", "x"]);
+    let renamed = user.ok(&["sessions", "rename", "work", "Better name", "--json"]).json();
+    assert_eq!(renamed[0]["name"], "Better name");
+    assert_eq!(user.run(&["sessions", "show", "work"]).code, 2);
+    let taken = user.run(&["sessions", "rename", "other", "BETTER NAME"]);
+    assert_eq!(taken.code, 2, "{taken:?}");
+    for bad in ["", " ", "a\nb", "0198e0b6-1c2d-7000-8000-00000000000a"] {
+        assert_eq!(user.run(&["sessions", "rename", "other", bad]).code, 2, "{bad:?}");
+    }
+    let unasked = user.run(&["sessions", "delete", "better name"]);
+    assert_eq!(unasked.code, 2, "{unasked:?}");
+    assert!(unasked.err.contains("--yes"), "{unasked:?}");
+    user.ok(&["sessions", "delete", "better name", "--yes"]);
+    let names: Vec<String> = user.sessions().iter().map(|s| s["name"].as_str().unwrap().into()).collect();
+    assert_eq!(names, ["other"]);
+}
+
+#[test]
+fn export_is_the_log_on_stdout_or_in_a_file() {
+    let (user, _provider) = worked();
+    let shown = user.ok(&["sessions", "show", "work", "--json"]).out;
+    assert_eq!(user.ok(&["sessions", "export", "work"]).out, shown);
+    let target = user.folder("out").join("log.jsonl");
+    assert_eq!(user.ok(&["sessions", "export", "work", "-o", target.to_str().unwrap()]).out, "");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), shown);
+    let nowhere = user.run(&["sessions", "export", "work", "-o", "missing/log.jsonl"]);
+    assert_eq!(nowhere.code, 2, "{nowhere:?}");
+}
+
+#[test]
+fn a_name_that_two_folders_have_is_asked_for_by_id() {
+    let (user, _provider) = User::saying("ok");
+    let (a, b) = (user.folder("a"), user.folder("b"));
+    for folder in [&a, &b] {
+        user.ok(&["run", "-C", folder.to_str().unwrap(), "-s", "same", "x"]);
+    }
+    let ended = user.run(&["sessions", "show", "same"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.err.contains(a.to_str().unwrap()) && ended.err.contains(b.to_str().unwrap()), "{}", ended.err);
+    user.ok(&["sessions", "show", "same", "-C", a.to_str().unwrap()]);
+}
+
+#[test]
+fn a_reader_that_stops_reading_ends_the_command_quietly() {
+    let (user, _provider) = worked();
+    for args in [&["sessions", "show", "work"][..], &["sessions", "show", "work", "--json"], &["sessions", "list"]] {
+        let mut child = user.start(args);
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{args:?}");
+    }
+}
