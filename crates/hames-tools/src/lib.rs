@@ -7,6 +7,36 @@
 //!
 //! This crate knows no tool by name, pulls in no grammar and no search engine, and touches no file itself: the
 //! filesystem and the shell are ports ([`FsProvider`], [`ShellProvider`]).
+//!
+//! ```
+//! use hames_protocol::{Declaration, Effect, ToolSpec};
+//! use hames_tools::{Tool, ToolCx, ToolFailure, ToolOutput, ToolSet};
+//! use serde_json::{Value, json};
+//!
+//! struct Roll(ToolSpec);
+//!
+//! #[async_trait::async_trait]
+//! impl Tool for Roll {
+//!     fn spec(&self) -> &ToolSpec {
+//!         &self.0
+//!     }
+//!     fn declare(&self, _input: &Value) -> Declaration {
+//!         Declaration::new(Effect::Session, vec![])
+//!     }
+//!     async fn run(&self, input: &Value, _cx: &ToolCx) -> Result<ToolOutput, ToolFailure> {
+//!         Ok(ToolOutput::text(format!("4 of {}", input["sides"])))
+//!     }
+//! }
+//!
+//! let spec = ToolSpec {
+//!     name: "Roll".into(),
+//!     description: "Rolls a die.".into(),
+//!     parameters: json!({"type": "object", "properties": {"sides": {"type": "integer"}}, "required": ["sides"]}),
+//! };
+//! let tools = ToolSet::new(vec![std::sync::Arc::new(Roll(spec))])?;
+//! assert_eq!(tools.specs()[0].name, "Roll");
+//! # Ok::<(), hames_tools::ToolSetError>(())
+//! ```
 
 mod cap;
 mod door;

@@ -74,11 +74,12 @@ impl Mender {
     }
 
     fn meant<'a>(&self, name: &str, known: &'a Map<String, Value>) -> Option<&'a str> {
-        let alias = self.aliases.iter().find(|(other, ours)| *other == name && known.contains_key(*ours));
+        let name = plain(name);
+        let alias = self.aliases.iter().find(|(other, ours)| plain(other) == name && known.contains_key(*ours));
         if let Some((_, ours)) = alias {
             return known.get_key_value(*ours).map(|(ours, _)| ours.as_str());
         }
-        let mut alike = known.keys().filter(|ours| plain(ours) == plain(name));
+        let mut alike = known.keys().filter(|ours| plain(ours) == name);
         match (alike.next(), alike.next()) {
             (Some(only), None) => Some(only),
             _ => None,

@@ -229,7 +229,8 @@ mod tests {
         #[test]
         fn text_survives_byte_for_byte(content in any::<String>()) {
             let sent = json!({"content": content}).to_string();
-            prop_assert_eq!(parsed(&sent).unwrap()["content"].as_str().unwrap(), content);
+            let read = parsed(&sent).unwrap();
+            prop_assert_eq!(read["content"].as_str().unwrap(), content);
         }
     }
 }

@@ -206,7 +206,7 @@ mod tests {
             ("x s", 2),
             ("x sk-live-012345678", 2),
             (KEY, KEY.len()),
-            ("vive l'é", 6),
+            ("vive l'é", 7),
             ("abcabcabc", 0),
             ("abcabcabc.", 10),
         ] {

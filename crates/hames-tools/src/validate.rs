@@ -14,6 +14,8 @@ const MAX_MESSAGE: usize = 300;
 const NAMED_FAULTS: usize = 3;
 /// Characters of a value that are quoted back.
 const QUOTED: usize = 40;
+/// Levels arguments may be nested. JSON readers give up at 128, and events carry arguments some levels down.
+const MAX_DEPTH: usize = 64;
 
 /// Arguments as they will be used, or why they cannot be.
 pub(crate) struct Checked {
@@ -47,6 +49,10 @@ impl Checker {
         let notes = mend(&mut arguments, place, aliases);
         let missing = missing(&arguments, place);
         let input = Value::Object(arguments);
+        if is_deeper(&input, MAX_DEPTH) {
+            let fault = format!("the arguments are nested more than {MAX_DEPTH} levels deep. Make them flatter.");
+            return Checked { input: None, notes, fault: Some(fault) };
+        }
         let fault = missing.or_else(|| self.misfit(&input)).map(brief);
         Checked { input: Some(input), notes, fault }
     }
@@ -55,6 +61,14 @@ impl Checker {
         let validator = self.validator.as_ref()?;
         let faults: Vec<String> = validator.iter_errors(input).take(NAMED_FAULTS).map(|e| describe(&e)).collect();
         (!faults.is_empty()).then(|| format!("{}.", faults.join("; ")))
+    }
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
+        _ => false,
     }
 }
 
@@ -113,3 +127,6 @@ fn brief(message: String) -> String {
         None => message,
     }
 }
+
+#[cfg(test)]
+mod tests;

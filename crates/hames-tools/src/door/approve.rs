@@ -6,7 +6,7 @@ use std::time::Duration;
 use hames_protocol::{ApprovalAnswered, ApprovalAsked, Decision, Declaration, Diff, Event};
 use serde_json::{Value, json};
 
-use super::call::{Job, crashed, not_run};
+use super::call::{Job, not_run};
 use super::{Stop, emit, scope};
 use crate::{Grant, Tool, ToolCx, ToolFailure, Touched};
 
@@ -85,18 +85,18 @@ async fn ask(job: &Job, shown: &Shown<'_>, why: &str, diffs: Vec<Diff>, digest: 
     if answered { Ok(decision) } else { Err(nobody(why).into()) }
 }
 
-/// The tool's preview, in a task of its own like its run.
+/// The tool's preview, in a task of its own like its run. A preview that fails shows nothing: why it fails may be what
+/// only an approval lets the model know, so the tool will say it when it runs.
 async fn preview(job: &Job, shown: &Shown<'_>) -> Result<Vec<Diff>, ToolFailure> {
-    let name = shown.tool.spec().name.as_str();
     let (tool, input, cx) = (shown.tool.clone(), shown.input.clone(), shown.cx.clone());
     let mut task = tokio::spawn(async move { tool.preview(&input, &cx).await });
     tokio::select! {
         biased;
         halt = job.cx.halted() => Err(not_run(halt)),
-        diffs = &mut task => diffs.unwrap_or_else(|crash| Err(crashed(name, &crash.to_string()))),
+        diffs = &mut task => Ok(diffs.ok().and_then(Result::ok).unwrap_or_default()),
         () = tokio::time::sleep(PREVIEW_LIMIT) => {
             task.abort();
-            Err(ToolFailure::failed(format!("not run: what {name} would change could not be shown in time")))
+            Ok(Vec::new())
         }
     }
 }
