@@ -1,0 +1,17 @@
+//! Chat Completions: requests out, answers in.
+
+mod answer;
+mod calls;
+mod client;
+mod decode;
+mod encode;
+mod mend;
+mod reasoning;
+mod render;
+mod stream;
+mod usage;
+mod wire;
+
+pub use client::ChatModel;
+pub(crate) use client::refusal;
+pub(crate) use encode::Body;

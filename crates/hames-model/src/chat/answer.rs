@@ -1,0 +1,313 @@
+//! Puts an answer together from its chunks.
+//!
+//! Only choice 0 counts. Text comes from `content`, a string or a list of parts; a `message` counts only where there is
+//! no `delta`. The last finish reason and the last usage that are not null win. Nothing here knows bytes, lines or time.
+
+use hames_protocol::{Completion, Delta, ErrorClass, Failure};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::calls::Calls;
+use super::reasoning::{FIELD_CONTENT, Reasoning, gathered};
+use super::usage;
+use super::wire::{self, Choice, Chunk, Scalar};
+use crate::error::Place;
+
+/// Bytes an answer may have in all. A window of a million tokens is about 4 MB of text; this is far beyond any.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a call costs besides its text, so that endless empty calls meet the limit too.
+const CALL_OVERHEAD_BYTES: usize = 1024;
+
+/// An answer so far.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    text: String,
+    reasoning: Reasoning,
+    calls: Calls,
+    refusal: String,
+    finish_reason: Option<String>,
+    native_finish_reason: Option<String>,
+    usage: Option<Box<RawValue>>,
+    groq_usage: Option<Box<RawValue>>,
+    cost: Option<Box<RawValue>>,
+    failure: Option<Failure>,
+    /// Whether a choice was seen, whatever it held.
+    begun: bool,
+    bytes: usize,
+    pub(crate) done_marker: bool,
+}
+
+impl Answer {
+    /// Whether the model has said why it stopped, or failed: little can follow.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.finish_reason.is_some() || self.failure.is_some()
+    }
+
+    /// Whether anything of an answer has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Whether nothing more will be taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.done_marker || self.bytes > MAX_ANSWER_BYTES
+    }
+
+    /// Keeps the first failure.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Takes in a chunk. Gives whether it carried anything: a repeated role, an empty text or the same usage again may
+    /// be all that a dead upstream's gateway still sends.
+    pub(crate) fn take(&mut self, chunk: &Chunk<'_>, place: &Place, out: &mut Vec<Delta>) -> bool {
+        let before = self.bytes;
+        let mut carried = self.take_side(chunk);
+        let choice_errors = chunk.choices.0.iter().map(|choice| choice.error);
+        for error in std::iter::once(chunk.error).chain(choice_errors).flatten() {
+            carried |= self.take_error(error, place);
+        }
+        for choice in &chunk.choices.0 {
+            if choice.index.integer().unwrap_or(0) == 0 {
+                carried |= !std::mem::replace(&mut self.begun, true);
+                carried |= self.take_choice(choice, out);
+            }
+        }
+        if self.bytes > MAX_ANSWER_BYTES {
+            self.fail(place.failure(
+                ErrorClass::StreamIncomplete,
+                &format!("the answer passed {} MB and was cut", MAX_ANSWER_BYTES / 1024 / 1024),
+                "Use another model or a lower output limit",
+            ));
+        }
+        carried || self.bytes > before
+    }
+
+    fn take_side(&mut self, chunk: &Chunk<'_>) -> bool {
+        let mut carried = false;
+        // An empty object says less than what came before it.
+        let usage = chunk.usage.filter(|raw| is_object(raw) && (self.usage.is_none() || raw.get().len() > 2));
+        carried |= replace(&mut self.usage, usage);
+        if let Some(groq) = chunk.x_groq
+            && let Ok(groq) = serde_json::from_str::<wire::Groq<'_>>(groq.get())
+        {
+            carried |= replace(&mut self.groq_usage, groq.usage.filter(|raw| is_object(raw)));
+        }
+        carried | replace(&mut self.cost, chunk.cost)
+    }
+
+    fn take_error(&mut self, error: &RawValue, place: &Place) -> bool {
+        if matches!(error.get(), "\"\"" | "{}" | "[]" | "false" | "0") {
+            return false;
+        }
+        let value = serde_json::from_str(error.get()).unwrap_or_else(|_| Value::String(error.get().to_owned()));
+        self.fail(place.failed_in_stream(&value));
+        true
+    }
+
+    fn take_choice(&mut self, choice: &Choice<'_>, out: &mut Vec<Delta>) -> bool {
+        let message = || choice.message.and_then(|raw| serde_json::from_str::<wire::Delta<'_>>(raw.get()).ok());
+        match &choice.delta.0 {
+            Some(delta) => self.take_delta(delta, out),
+            None => match message() {
+                Some(message) => self.take_message(&message, out),
+                None => self.push_text(choice.text.text().unwrap_or(""), out),
+            },
+        }
+        let mut carried = false;
+        if let Some(reason) = choice.finish_reason.name() {
+            carried |= self.finish_reason.as_deref() != Some(&reason);
+            self.finish_reason = Some(reason.into_owned());
+            // A server that streams nothing but its end.
+            if self.is_empty()
+                && let Some(message) = message()
+            {
+                self.take_delta(&message, out);
+            }
+        }
+        if let Some(reason) = choice.native_finish_reason.name() {
+            self.native_finish_reason = Some(reason.into_owned());
+        }
+        carried
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty() && self.reasoning.text().is_empty() && self.refusal.is_empty()
+    }
+
+    fn take_delta(&mut self, delta: &wire::Delta<'_>, out: &mut Vec<Delta>) {
+        let reasoned = self.reasoning.take(delta);
+        let has_reasoned = reasoned.is_some();
+        if let Some(text) = reasoned {
+            self.bytes += text.len();
+            push_reasoning(&text, out);
+        }
+        if let Some(details) = delta.reasoning_details {
+            self.bytes += details.get().len().saturating_sub(2);
+        }
+        match &delta.content {
+            Scalar::Other(parts) => self.take_parts(parts, has_reasoned, out),
+            content => self.push_text(content.text().unwrap_or(""), out),
+        }
+        if let Some(refusal) = delta.refusal.text() {
+            self.bytes += refusal.len();
+            self.refusal.push_str(refusal);
+        }
+        let calls_before = self.calls.len();
+        for piece in &delta.tool_calls.0 {
+            self.bytes += self.calls.take(piece, out);
+        }
+        if let Some(function) = delta.function_call.0.as_ref().filter(|_| delta.tool_calls.0.is_empty()) {
+            self.bytes += self.calls.take_function(function, out);
+        }
+        self.bytes += (self.calls.len() - calls_before) * CALL_OVERHEAD_BYTES;
+    }
+
+    /// A whole message where a delta should be. A server that repeats all of it in every chunk only adds what is new.
+    fn take_message(&mut self, message: &wire::Delta<'_>, out: &mut Vec<Delta>) {
+        if self.is_empty() {
+            return self.take_delta(message, out);
+        }
+        if let Some(new) = message.content.text().and_then(|all| all.strip_prefix(self.text.as_str())) {
+            let new = new.to_owned();
+            self.push_text(&new, out);
+        }
+        if self.calls.is_empty() {
+            for piece in &message.tool_calls.0 {
+                self.bytes += self.calls.take(piece, out) + CALL_OVERHEAD_BYTES;
+            }
+        }
+    }
+
+    fn take_parts(&mut self, parts: &Value, has_reasoned: bool, out: &mut Vec<Delta>) {
+        let one;
+        let parts = match parts {
+            Value::Array(parts) => parts.as_slice(),
+            other => {
+                one = [other.clone()];
+                &one
+            }
+        };
+        for part in parts {
+            let kind = part.get("type").and_then(Value::as_str).unwrap_or("");
+            let is_thought = matches!(kind, "thinking" | "reasoning") || part.get("thinking").is_some();
+            if !is_thought {
+                let text = part.as_str().or_else(|| part.get("text")?.as_str()).unwrap_or("");
+                self.push_text(text, out);
+            } else if !has_reasoned {
+                let text = gathered(part);
+                self.bytes += text.len();
+                self.reasoning.push(FIELD_CONTENT, &text);
+                push_reasoning(&text, out);
+            }
+        }
+    }
+
+    fn push_text(&mut self, text: &str, out: &mut Vec<Delta>) {
+        if text.is_empty() {
+            return;
+        }
+        self.bytes += text.len();
+        self.text.push_str(text);
+        match out.last_mut() {
+            Some(Delta::Text(last)) => last.push_str(text),
+            _ => out.push(Delta::Text(text.to_owned())),
+        }
+    }
+
+    /// What there is, with nothing judged: for an answer that the caller cut.
+    pub(crate) fn into_completion(self) -> Completion {
+        let usage_raw = self.usage.or(self.groq_usage);
+        let usage: Option<Value> = usage_raw.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let cost: Option<Value> = self.cost.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        Completion {
+            text: self.text,
+            reasoning: self.reasoning.into_blocks(),
+            calls: self.calls.into_calls(),
+            finish_reason: self.finish_reason,
+            native_finish_reason: self.native_finish_reason,
+            refusal: (!self.refusal.is_empty()).then_some(self.refusal),
+            usage: usage.as_ref().map(usage::normalised),
+            cost: usage::stated_cost(usage.as_ref(), cost.as_ref()),
+            usage_raw: usage_raw.map(|raw| String::from(Box::<str>::from(raw))),
+            done_marker: self.done_marker,
+            failure: self.failure,
+            ..Completion::default()
+        }
+    }
+
+    /// Judges an answer whose stream has ended: what a finish reason means, and whether there is one. `accident` is why
+    /// the stream ended, where that was not of its own accord.
+    pub(crate) fn conclude(&mut self, place: &Place, accident: Option<Failure>) {
+        if let Some(reason) = self.finish_reason.clone() {
+            return self.conclude_with(&reason, place);
+        }
+        if let Some(accident) = accident {
+            self.fail(accident);
+        }
+        if !(self.done_marker && self.usage.is_some() || self.done_marker && self.groq_usage.is_some()) {
+            let what = if self.begun { "the answer broke off before its end" } else { "the answer was empty" };
+            self.fail(place.failure(ErrorClass::StreamIncomplete, what, "Try again").retryable());
+        }
+    }
+
+    fn conclude_with(&mut self, reason: &str, place: &Place) {
+        match reason.to_ascii_lowercase().as_str() {
+            "content_filter" | "safety" | "recitation" | "prohibited_content" | "blocklist" | "spii" => {
+                self.fail(place.failure(
+                    ErrorClass::ContentFilter,
+                    &format!("the provider's content filter cut the answer ({reason})"),
+                    "Say it differently, or use another model",
+                ));
+            }
+            "model_context_window_exceeded" => self.fail(place.failure(
+                ErrorClass::ContextOverflow,
+                "the conversation has filled the model's window",
+                "Compact the session or start a new one",
+            )),
+            "error" => self.fail(
+                place
+                    .failure(ErrorClass::ServerError, "the provider failed within the answer", "Try again")
+                    .retryable(),
+            ),
+            // One meaning, one name: whoever looks for a cut answer looks for `length`.
+            "max_tokens" | "max_output_tokens" => {
+                self.native_finish_reason.get_or_insert_with(|| reason.to_owned());
+                self.finish_reason = Some("length".into());
+            }
+            _ => {}
+        }
+    }
+
+    /// A plain JSON answer ends where its document ends, even if it does not say why.
+    pub(crate) fn close_document(&mut self) {
+        if self.begun && self.finish_reason.is_none() && self.failure.is_none() {
+            self.finish_reason = Some("stop".into());
+        }
+    }
+}
+
+fn push_reasoning(text: &str, out: &mut Vec<Delta>) {
+    if text.is_empty() {
+        return;
+    }
+    match out.last_mut() {
+        Some(Delta::Reasoning(last)) => last.push_str(text),
+        _ => out.push(Delta::Reasoning(text.to_owned())),
+    }
+}
+
+fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+/// Puts a new value in; gives whether it differs from the old one.
+fn replace(slot: &mut Option<Box<RawValue>>, new: Option<&RawValue>) -> bool {
+    let Some(new) = new else { return false };
+    if slot.as_ref().is_some_and(|old| old.get() == new.get()) {
+        return false;
+    }
+    *slot = Some(new.to_owned());
+    true
+}

@@ -1,0 +1,207 @@
+//! A conversation's connection to one model.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hames_protocol::{
+    BlobStore, ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, ModelStream, PreparedInfo, RequestOptions,
+};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::Body;
+use super::encode::{Encoder, Style};
+use super::stream::{ChatStream, Draining, silent};
+use crate::Endpoint;
+use crate::error::Place;
+use crate::http::{self, SharedBody};
+use crate::url::resolve;
+
+/// Bytes of an error body that are read: the longest real ones quote a whole request.
+const MAX_ERROR_BODY_BYTES: usize = 256 * 1024;
+
+/// How long to wait for an error body. The status is known by then; its words are only nicer.
+const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
+
+/// How long a request waits for the rest of the body before it, to get its connection rather than open another.
+const DRAIN_PATIENCE: Duration = Duration::from_millis(25);
+
+/// A model behind an endpoint that speaks Chat Completions.
+pub struct ChatModel {
+    endpoint: Endpoint,
+    info: ModelInfo,
+    blobs: Arc<dyn BlobStore>,
+    place: Arc<Place>,
+    url: Url,
+    encoder: Encoder,
+    client: Option<Client>,
+    prepared: Option<Prepared>,
+    draining: Draining,
+    /// Whether a response has come, so that a broken connection may be one the server had closed meanwhile.
+    has_answered: bool,
+}
+
+struct Prepared {
+    body: Body,
+    session: Option<String>,
+}
+
+impl std::fmt::Debug for ChatModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChatModel").field("endpoint", &self.endpoint).field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+impl ChatModel {
+    /// A connection for one conversation. `blobs` is where its images are. No connection is opened and no certificate
+    /// read before the first request. Fails where the base URL is none.
+    pub fn new(endpoint: Endpoint, info: ModelInfo, blobs: Arc<dyn BlobStore>) -> Result<Self, Failure> {
+        let url = resolve(&endpoint.base_url, "/chat/completions")?;
+        let host = url.host_str().unwrap_or("").to_owned();
+        let place = Arc::new(Place::new(&endpoint, &host, &info.model.id));
+        let is_openai = host == "api.openai.com" || host.ends_with(".api.openai.com");
+        let encoder = Encoder::new(Style {
+            model: info.model.id.clone(),
+            thinking: endpoint.thinking,
+            replay_reasoning: endpoint.replay_reasoning,
+            limit_name: if is_openai { "max_completion_tokens" } else { "max_tokens" },
+        });
+        Ok(Self {
+            endpoint,
+            info,
+            blobs,
+            place,
+            url,
+            encoder,
+            client: None,
+            prepared: None,
+            draining: Draining::default(),
+            has_answered: false,
+        })
+    }
+
+    fn client(&mut self) -> Result<Client, Failure> {
+        if let Some(client) = &self.client {
+            return Ok(client.clone());
+        }
+        let client = http::client(&self.endpoint, &self.url, &self.place)?;
+        Ok(self.client.insert(client).clone())
+    }
+
+    /// Sends the prepared request once.
+    async fn attempt(&self, client: &Client, deadline: Instant) -> Result<Response, Attempt> {
+        let Some(prepared) = &self.prepared else { return Err(Attempt::Failed(unprepared(&self.place))) };
+        let body = reqwest::Body::wrap(SharedBody::new(prepared.body.clone()));
+        let mut request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+        if let (Some(name), Some(session)) = (&self.endpoint.session_header, &prepared.session) {
+            request = request.header(name, session);
+        }
+        match timeout_at(deadline, request.send()).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => {
+                let stale = self.has_answered && error.is_request() && !error.is_connect() && !error.is_timeout();
+                let failure = http::accident(&error, &self.place);
+                Err(if stale { Attempt::Stale } else { Attempt::Failed(failure) })
+            }
+            Err(_) => Err(Attempt::Failed(silent(&self.place, false, &self.endpoint.timeouts))),
+        }
+    }
+
+    async fn respond(&mut self, deadline: Instant) -> Result<Response, Failure> {
+        let client = self.client()?;
+        match self.attempt(&client, deadline).await {
+            Err(Attempt::Stale) => {
+                // The kept connection was closed by the server while the tools ran. Once more, on a new one.
+                self.has_answered = false;
+                self.attempt(&client, deadline).await.map_err(|attempt| match attempt {
+                    Attempt::Failed(failure) => failure,
+                    Attempt::Stale => unprepared(&self.place),
+                })
+            }
+            Err(Attempt::Failed(failure)) => Err(failure),
+            Ok(response) => Ok(response),
+        }
+    }
+
+    async fn wait_for_connection(&self) {
+        let task = self.draining.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = task {
+            let _ = timeout(DRAIN_PATIENCE, task).await;
+        }
+    }
+
+    fn log_request(&self) {
+        const TARGET: &str = "hames::request";
+        if tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+            && let Some(prepared) = &self.prepared
+        {
+            let body: Vec<u8> = prepared.body.frames.iter().flat_map(|frame| frame.iter().copied()).collect();
+            let body = self.place.masked(&String::from_utf8_lossy(&body));
+            tracing::debug!(target: TARGET, provider = %self.place.name, host = %self.place.host, %body, "request");
+        }
+    }
+}
+
+enum Attempt {
+    Failed(Failure),
+    /// The connection was kept from before and had gone.
+    Stale,
+}
+
+fn unprepared(place: &Place) -> Failure {
+    place.failure(ErrorClass::Internal, "a request was sent before it was prepared", "Please report this")
+}
+
+#[async_trait]
+impl ModelClient for ChatModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn prepare(
+        &mut self,
+        head: &Arc<Head>,
+        items: &[Arc<Item>],
+        options: &RequestOptions,
+    ) -> Result<PreparedInfo, Failure> {
+        self.prepared = None;
+        let (body, info) = self.encoder.prepare(head, items, options, self.blobs.as_ref(), self.place.as_ref()).await?;
+        self.prepared = Some(Prepared { body, session: options.session.clone() });
+        Ok(info)
+    }
+
+    async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure> {
+        self.wait_for_connection().await;
+        self.log_request();
+        let started = Instant::now();
+        let response = self.respond(started + self.endpoint.timeouts.first_byte).await?;
+        self.has_answered = true;
+        if response.status() != StatusCode::OK && !response.status().is_success() {
+            return Err(refusal(response, &self.place).await);
+        }
+        Ok(Box::new(ChatStream::new(
+            response,
+            Arc::clone(&self.place),
+            self.endpoint.timeouts,
+            started,
+            Arc::clone(&self.draining),
+        )))
+    }
+}
+
+/// The failure for a response that is no success, with as much of its body as comes in time.
+pub(crate) async fn refusal(mut response: Response, place: &Place) -> Failure {
+    let mut body = Vec::new();
+    let read = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR_BODY_BYTES - body.len())]);
+            if body.len() >= MAX_ERROR_BODY_BYTES {
+                break;
+            }
+        }
+    };
+    let _ = timeout(ERROR_BODY_TIME, read).await;
+    place.refused(response.status().as_u16(), response.headers(), &body)
+}

@@ -1,0 +1,374 @@
+//! Requests, rendered from what was rendered before.
+//!
+//! A body is a head, one segment per message, and a tail. A segment is kept with the items it was made from and used
+//! again, byte for byte, as long as those are the same items (by pointer: items are immutable). So a step costs what it
+//! adds. The fingerprint is a chain of the segments' hashes, so it costs no more either.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hames_protocol::{
+    BlobStore, CallId, ErrorClass, Failure, Head, Item, Part, PreparedInfo, RequestOptions, ThinkingLevel, UserItem,
+};
+
+use super::render::{self, Loaded};
+use crate::ThinkingDialect;
+use crate::error::Place;
+
+/// Bytes of one image that are sent; larger ones are refused by every provider.
+const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// Characters of a call id that every provider takes.
+const MAX_ID_CHARS: usize = 40;
+
+/// How requests to one endpoint and model are written.
+#[derive(Clone, Debug)]
+pub(crate) struct Style {
+    pub(crate) model: String,
+    pub(crate) thinking: Option<ThinkingDialect>,
+    pub(crate) replay_reasoning: Option<bool>,
+    /// The name of the output limit.
+    pub(crate) limit_name: &'static str,
+}
+
+/// A request ready to be sent: shared pieces, never joined.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Body {
+    pub(crate) frames: Arc<[Bytes]>,
+    pub(crate) len: u64,
+}
+
+type Hash = [u8; 32];
+
+/// One message and what it was made from.
+#[derive(Debug)]
+struct Segment {
+    items: Vec<Arc<Item>>,
+    /// With a comma in front.
+    bytes: Bytes,
+    hash: Hash,
+    /// Hash of this segment and all before it.
+    chain: Hash,
+    /// Bytes of this segment and all before it.
+    end: u64,
+}
+
+/// The wire ids of calls in the window: the provider's own where it can be told apart, else ours.
+#[derive(Debug, Default)]
+struct Ids {
+    by_call: HashMap<CallId, Arc<str>>,
+    used: HashSet<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct RenderedHead {
+    head: Arc<Head>,
+    thinking: Option<ThinkingLevel>,
+    bytes: Bytes,
+    hash: Hash,
+    /// Whether it ends with a message, so that the next one needs its comma.
+    has_system: bool,
+}
+
+/// Where two requests part.
+struct Change {
+    /// Segments both have.
+    common: usize,
+    /// The segment that stood there before.
+    old: Option<(Vec<Arc<Item>>, Bytes)>,
+}
+
+/// The renderer of one conversation.
+#[derive(Debug)]
+pub(crate) struct Encoder {
+    style: Style,
+    head: Option<RenderedHead>,
+    segments: Vec<Segment>,
+    tail: Bytes,
+    ids: Ids,
+}
+
+impl Encoder {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, head: None, segments: Vec::new(), tail: Bytes::new(), ids: Ids::default() }
+    }
+
+    /// Renders a request.
+    pub(crate) async fn prepare(
+        &mut self,
+        head: &Arc<Head>,
+        items: &[Arc<Item>],
+        options: &RequestOptions,
+        blobs: &dyn BlobStore,
+        place: &Place,
+    ) -> Result<(Body, PreparedInfo), Failure> {
+        let groups = grouped(items);
+        let old_head = self.render_head(head, options.thinking);
+        let change = self.render_segments(&groups, blobs, place).await?;
+        let tail = Bytes::from(render::tail(options, self.style.limit_name));
+        let (changed_at, changed_why) = self.changed(old_head, &change, &tail);
+        self.tail = tail;
+        let body = self.body();
+        let info = PreparedInfo { bytes: body.len, fingerprint: self.fingerprint(), changed_at, changed_why };
+        Ok((body, info))
+    }
+
+    /// Renders the head if it is another; gives the one before it.
+    fn render_head(&mut self, head: &Arc<Head>, thinking: Option<ThinkingLevel>) -> Option<Bytes> {
+        let before = self.head.as_ref().map(|h| h.bytes.clone());
+        let same = self.head.as_ref().is_some_and(|h| Arc::ptr_eq(&h.head, head) && h.thinking == thinking);
+        if !same {
+            let text = render::head(&self.style.model, head, self.style.thinking.zip(thinking));
+            let has_system = !text.ends_with('[');
+            let hash = hash_of(text.as_bytes());
+            self.head = Some(RenderedHead { head: Arc::clone(head), thinking, bytes: text.into(), hash, has_system });
+        }
+        before
+    }
+
+    /// Makes the segments those of `groups`, rendering only what is new.
+    async fn render_segments(
+        &mut self,
+        groups: &[&[Arc<Item>]],
+        blobs: &dyn BlobStore,
+        place: &Place,
+    ) -> Result<Change, Failure> {
+        let common =
+            self.segments.iter().zip(groups).take_while(|(segment, group)| same_items(&segment.items, group)).count();
+        let mut before: Vec<Segment> = self.segments.drain(common..).collect();
+        let old = before.first().map(|s| (s.items.clone(), s.bytes.clone()));
+        // What only moved keeps its bytes; what is gone frees its ids first, so that they can be given again.
+        let kept: HashMap<usize, &[Arc<Item>]> =
+            groups[common..].iter().filter_map(|group| Some((address(group.first()?), *group))).collect();
+        let mut moved: HashMap<usize, Segment> = HashMap::new();
+        for segment in before.drain(..) {
+            let Some(first) = segment.items.first().map(address) else { continue };
+            if kept.get(&first).is_some_and(|group| same_items(&segment.items, group)) {
+                moved.insert(first, segment);
+            } else {
+                self.ids.forget(&segment.items);
+            }
+        }
+        for group in &groups[common..] {
+            let Some(first) = group.first().map(address) else { continue };
+            match moved.remove(&first) {
+                Some(segment) => self.push(segment.items, segment.bytes, segment.hash),
+                None => {
+                    if let Some(text) = self.render(group, blobs, place).await? {
+                        let bytes = Bytes::from(format!(",{text}"));
+                        let hash = hash_of(&bytes);
+                        self.push(group.to_vec(), bytes, hash);
+                    }
+                }
+            }
+        }
+        Ok(Change { common, old })
+    }
+
+    fn push(&mut self, items: Vec<Arc<Item>>, bytes: Bytes, hash: Hash) {
+        let (chain, end) = self.segments.last().map_or((Hash::default(), 0), |s| (s.chain, s.end));
+        let end = end + bytes.len() as u64;
+        self.segments.push(Segment { items, bytes, hash, chain: joined(&chain, &hash), end });
+    }
+
+    /// The message of one group; `None` where it says nothing.
+    async fn render(
+        &mut self,
+        group: &[Arc<Item>],
+        blobs: &dyn BlobStore,
+        place: &Place,
+    ) -> Result<Option<String>, Failure> {
+        match group.first().map(Arc::as_ref) {
+            Some(Item::Assistant(answer)) => {
+                let ids: Vec<Arc<str>> =
+                    answer.calls.iter().map(|call| self.ids.give(&call.call_id, &call.provider_id)).collect();
+                let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
+                Ok(Some(render::assistant(answer, &ids, self.style.replay_reasoning)))
+            }
+            Some(Item::Tool(result)) => match self.ids.by_call.get(&result.call_id) {
+                Some(id) => Ok(Some(render::tool(result, id))),
+                None => Err(place.failure(
+                    ErrorClass::WireRule,
+                    &format!("the result of {} has no call before it, so the request would be refused", result.name),
+                    "Please report this as a fault of Hames",
+                )),
+            },
+            _ => {
+                let items: Vec<&UserItem> = group
+                    .iter()
+                    .filter_map(|item| match item.as_ref() {
+                        Item::User(user) => Some(user),
+                        _ => None,
+                    })
+                    .collect();
+                let images = load(&items, blobs).await;
+                Ok(render::user(&items, &images))
+            }
+        }
+    }
+
+    fn changed(&self, old_head: Option<Bytes>, change: &Change, tail: &Bytes) -> (Option<u64>, &'static str) {
+        let Some(old_head) = old_head else { return (None, "first") };
+        let head = self.head.as_ref().map(|h| h.bytes.clone()).unwrap_or_default();
+        if head != old_head {
+            return (Some(common_bytes(&old_head, &head)), "head");
+        }
+        let drop_comma = u64::from(!self.needs_first_comma());
+        let at_segment = |n: usize| match n {
+            0 => head.len() as u64,
+            n => head.len() as u64 + self.segments[n - 1].end - drop_comma,
+        };
+        let start = at_segment(change.common);
+        match (&change.old, self.segments.get(change.common)) {
+            (None, None) => (Some(start + common_bytes(&self.tail, tail)), "appended"),
+            (None, Some(_)) => (Some(start), "appended"),
+            (Some(_), None) => (Some(start), "item"),
+            (Some((items, bytes)), Some(new)) => {
+                let grown = new.items.len() > items.len() && same_items(items, &new.items[..items.len()]);
+                let lost = if change.common == 0 { drop_comma } else { 0 };
+                (Some(start + common_bytes(bytes, &new.bytes) - lost), if grown { "appended" } else { "item" })
+            }
+        }
+    }
+
+    fn needs_first_comma(&self) -> bool {
+        self.head.as_ref().is_some_and(|h| h.has_system)
+    }
+
+    fn body(&self) -> Body {
+        let mut frames = Vec::with_capacity(self.segments.len() + 2);
+        frames.extend(self.head.as_ref().map(|h| h.bytes.clone()));
+        for (at, segment) in self.segments.iter().enumerate() {
+            let with_comma = at > 0 || self.needs_first_comma();
+            frames.push(if with_comma { segment.bytes.clone() } else { segment.bytes.slice(1..) });
+        }
+        frames.push(self.tail.clone());
+        let len = frames.iter().map(|frame| frame.len() as u64).sum();
+        Body { frames: frames.into(), len }
+    }
+
+    fn fingerprint(&self) -> String {
+        /// Characters of a fingerprint: 128 bits tell requests apart.
+        const CHARS: usize = 32;
+        let head = self.head.as_ref().map_or(Hash::default(), |h| h.hash);
+        let chain = self.segments.last().map_or(Hash::default(), |s| s.chain);
+        let all = joined(&joined(&head, &chain), &hash_of(&self.tail));
+        let mut text = blake3::Hash::from_bytes(all).to_hex().to_string();
+        text.truncate(CHARS);
+        text
+    }
+}
+
+impl Ids {
+    fn give(&mut self, call: &CallId, provider_id: &str) -> Arc<str> {
+        if let Some(id) = self.by_call.get(call) {
+            return Arc::clone(id);
+        }
+        let mut id: Arc<str> = provider_id.into();
+        if provider_id.trim().is_empty() || self.used.contains(&id) {
+            id = own_id(call.as_str(), 0).into();
+        }
+        let mut attempt = 0;
+        while self.used.contains(&id) {
+            attempt += 1;
+            id = own_id(call.as_str(), attempt).into();
+        }
+        self.used.insert(Arc::clone(&id));
+        self.by_call.insert(call.clone(), Arc::clone(&id));
+        id
+    }
+
+    fn forget(&mut self, items: &[Arc<Item>]) {
+        for item in items {
+            if let Item::Assistant(answer) = item.as_ref() {
+                for call in &answer.calls {
+                    if let Some(id) = self.by_call.remove(&call.call_id) {
+                        self.used.remove(&id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Our id of a call in a shape every provider takes.
+fn own_id(call: &str, attempt: u32) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if attempt == 0 && (1..=MAX_ID_CHARS).contains(&call.len()) && call.chars().all(fits) {
+        return call.to_owned();
+    }
+    let hash = blake3::hash(format!("{attempt} {call}").as_bytes()).to_hex();
+    format!("call_{}", &hash[..24])
+}
+
+/// Items as messages: consecutive user items are one, an answer with nothing to send is none.
+fn grouped(items: &[Arc<Item>]) -> Vec<&[Arc<Item>]> {
+    let mut groups: Vec<&[Arc<Item>]> = Vec::with_capacity(items.len());
+    let mut at = 0;
+    while at < items.len() {
+        let mut end = at + 1;
+        match items[at].as_ref() {
+            Item::Assistant(answer) if !render::has_substance(answer) => {}
+            Item::User(_) => {
+                // An empty answer between two messages leaves them neighbours.
+                while end < items.len() && joins_user(&items[end]) {
+                    end += 1;
+                }
+                groups.push(&items[at..end]);
+            }
+            _ => groups.push(&items[at..end]),
+        }
+        at = end;
+    }
+    groups
+}
+
+fn joins_user(item: &Item) -> bool {
+    match item {
+        Item::User(_) => true,
+        Item::Assistant(answer) => !render::has_substance(answer),
+        Item::Tool(_) => false,
+    }
+}
+
+/// What tells items apart. Segments hold their items, so no address is given twice while it is compared.
+fn address(item: &Arc<Item>) -> usize {
+    Arc::as_ptr(item).addr()
+}
+
+fn same_items(a: &[Arc<Item>], b: &[Arc<Item>]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+async fn load(items: &[&UserItem], blobs: &dyn BlobStore) -> Vec<Loaded> {
+    let mut images = Vec::new();
+    for part in items.iter().flat_map(|item| &item.parts) {
+        if let Part::Image { blob, .. } = part {
+            let wanted = blob.bytes.min(MAX_IMAGE_BYTES);
+            let whole = blob.bytes <= MAX_IMAGE_BYTES && blob.dropped == 0 && blob.bytes > 0;
+            images.push(match blobs.get(&blob.hash, 0, wanted).await {
+                Ok(bytes) if whole && bytes.len() as u64 == wanted => Loaded::Bytes(bytes),
+                _ => Loaded::Missing,
+            });
+        }
+    }
+    images
+}
+
+fn common_bytes(a: &[u8], b: &[u8]) -> u64 {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count() as u64
+}
+
+fn hash_of(bytes: &[u8]) -> Hash {
+    *blake3::hash(bytes).as_bytes()
+}
+
+fn joined(a: &Hash, b: &Hash) -> Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(a).update(b);
+    *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests;

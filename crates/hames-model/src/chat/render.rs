@@ -1,0 +1,445 @@
+//! The wire form of each item.
+//!
+//! Pure functions from items to the JSON text of one message. What comes out is valid JSON whatever goes in: text is
+//! escaped, verbatim parts are checked, arguments that are no object become `{}`, names keep the wire's alphabet.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hames_protocol::{
+    AssistantItem, CallItem, Head, Part, ReasoningBlock, RequestOptions, ThinkingLevel, ToolItem, UserItem,
+};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::mend::mend;
+use super::reasoning::{FIELD_CONTENT, FIELD_REASONING_CONTENT};
+use crate::ThinkingDialect;
+
+/// Characters a tool's name may have on the wire.
+const MAX_NAME_CHARS: usize = 64;
+
+/// A JSON string.
+pub(crate) fn quoted(text: &str, out: &mut String) {
+    out.push_str(&serde_json::to_string(text).expect("a string is always JSON"));
+}
+
+/// Everything before the first message that is not the system's: model, how to answer, tools, system text.
+pub(crate) fn head(model: &str, head: &Head, thinking: Option<(ThinkingDialect, ThinkingLevel)>) -> String {
+    let mut out = String::from("{\"model\":");
+    quoted(model, &mut out);
+    out.push_str(",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    if let Some((dialect, level)) = thinking {
+        push_thinking(dialect, level, &mut out);
+    }
+    if !head.tools.is_empty() {
+        let tools: Vec<Value> = head
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({"type": "function", "function": {
+                    "name": name(&tool.name), "description": tool.description, "parameters": tool.parameters,
+                }})
+            })
+            .collect();
+        out.push_str(",\"tools\":");
+        out.push_str(&Value::Array(tools).to_string());
+    }
+    out.push_str(",\"messages\":[");
+    if !head.system.trim().is_empty() {
+        out.push_str("{\"role\":\"system\",\"content\":");
+        quoted(&head.system, &mut out);
+        out.push('}');
+    }
+    out
+}
+
+fn push_thinking(dialect: ThinkingDialect, level: ThinkingLevel, out: &mut String) {
+    let on = level != ThinkingLevel::Off;
+    let name = level.as_str();
+    match dialect {
+        ThinkingDialect::Bool => {
+            out.push_str(&format!(",\"chat_template_kwargs\":{{\"enable_thinking\":{on}}}"));
+            if on {
+                out.push_str(&format!(",\"reasoning_effort\":\"{name}\""));
+            }
+        }
+        ThinkingDialect::Effort if on => out.push_str(&format!(",\"reasoning_effort\":\"{name}\"")),
+        ThinkingDialect::Effort => {}
+        ThinkingDialect::Reasoning if on => out.push_str(&format!(",\"reasoning\":{{\"effort\":\"{name}\"}}")),
+        ThinkingDialect::Reasoning => out.push_str(",\"reasoning\":{\"enabled\":false}"),
+        ThinkingDialect::Type => {
+            let state = if on { "enabled" } else { "disabled" };
+            out.push_str(&format!(",\"thinking\":{{\"type\":\"{state}\"}}"));
+        }
+    }
+}
+
+/// Everything after the last message. The output limit stands here because it follows the room that is left: at the
+/// front it would make every request differ from its first bytes on.
+pub(crate) fn tail(options: &RequestOptions, limit_name: &str) -> String {
+    match options.max_output_tokens {
+        Some(limit) => format!("],\"{limit_name}\":{}}}", limit.max(1)),
+        None => "]}".to_owned(),
+    }
+}
+
+/// An image of a user message, as loaded.
+pub(crate) enum Loaded {
+    /// Its bytes.
+    Bytes(Vec<u8>),
+    /// It cannot be had.
+    Missing,
+}
+
+/// One message out of consecutive user items; `None` where they say nothing. `images` are theirs, in order.
+pub(crate) fn user(items: &[&UserItem], images: &[Loaded]) -> Option<String> {
+    let mut parts: Vec<(bool, Cow<'_, str>)> = Vec::new();
+    let mut images = images.iter();
+    for item in items {
+        for part in &item.parts {
+            match part {
+                Part::Text { text } => parts.push((false, text.as_str().into())),
+                Part::Image { media_type, name, .. } => match images.next() {
+                    Some(Loaded::Bytes(bytes)) => {
+                        let media = if media_type.starts_with("image/") { media_type } else { "image/png" };
+                        parts.push((true, format!("data:{media};base64,{}", STANDARD.encode(bytes)).into()));
+                    }
+                    _ => {
+                        let name = name.as_deref().unwrap_or("an image");
+                        parts.push((false, format!("[{name} was attached here and is no longer kept]").into()));
+                    }
+                },
+            }
+        }
+        if let Some(note) = &item.note {
+            parts.push((false, note.as_str().into()));
+        }
+    }
+    parts.retain(|(is_image, text)| *is_image || !text.trim().is_empty());
+    if parts.is_empty() {
+        return None;
+    }
+    let mut out = String::from("{\"role\":\"user\",\"content\":");
+    if parts.iter().any(|(is_image, _)| *is_image) {
+        let parts: Vec<Value> = parts
+            .iter()
+            .map(|(is_image, text)| match is_image {
+                true => json!({"type": "image_url", "image_url": {"url": text}}),
+                false => json!({"type": "text", "text": text}),
+            })
+            .collect();
+        out.push_str(&Value::Array(parts).to_string());
+    } else {
+        let text: Vec<&str> = parts.iter().map(|(_, text)| text.as_ref()).collect();
+        quoted(&text.join("\n\n"), &mut out);
+    }
+    out.push('}');
+    Some(out)
+}
+
+/// Whether an answer has anything to send; reasoning alone is nothing.
+pub(crate) fn has_substance(item: &AssistantItem) -> bool {
+    !item.calls.is_empty() || !item.text.trim().is_empty()
+}
+
+/// One answer. `ids` are the wire ids of its calls, in order.
+pub(crate) fn assistant(item: &AssistantItem, ids: &[&str], replay: Option<bool>) -> String {
+    let replayed: &[ReasoningBlock] =
+        if item.cut.is_some() || replay == Some(false) { &[] } else { item.reasoning.as_slice() };
+    let text = if item.text.trim().is_empty() { "" } else { item.text.as_str() };
+    let mut out = String::from("{\"role\":\"assistant\",\"content\":");
+    push_content(text, replayed, replay == Some(true), &mut out);
+    push_reasoning(replayed, replay == Some(true), !item.calls.is_empty(), &mut out);
+    for (at, (call, id)) in item.calls.iter().zip(ids).enumerate() {
+        out.push_str(if at == 0 { ",\"tool_calls\":[" } else { "," });
+        push_call(call, id, &mut out);
+    }
+    out.push_str(if item.calls.is_empty() { "}" } else { "]}" });
+    out
+}
+
+/// Text, or `null` beside calls; with the thoughts in front for providers that gave them as parts of the content.
+fn push_content(text: &str, reasoning: &[ReasoningBlock], forced: bool, out: &mut String) {
+    let thoughts: String =
+        reasoning.iter().filter(|b| forced && b.field == FIELD_CONTENT).map(|b| b.text.as_str()).collect();
+    if !thoughts.is_empty() {
+        let mut parts = vec![json!({"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]})];
+        if !text.is_empty() {
+            parts.push(json!({"type": "text", "text": text}));
+        }
+        out.push_str(&Value::Array(parts).to_string());
+    } else if text.is_empty() {
+        out.push_str("null");
+    } else {
+        quoted(text, out);
+    }
+}
+
+fn push_reasoning(reasoning: &[ReasoningBlock], forced: bool, has_calls: bool, out: &mut String) {
+    let details: Vec<&str> = reasoning
+        .iter()
+        .flat_map(|block| &block.blocks)
+        .filter(|raw| serde_json::from_str::<&RawValue>(raw).is_ok())
+        .map(|raw| raw.trim())
+        .collect();
+    let text_of = |is_content: bool| -> String {
+        let fits = |field: &str| field != FIELD_CONTENT && (field == FIELD_REASONING_CONTENT) == is_content;
+        reasoning.iter().filter(|b| fits(&b.field)).map(|b| b.text.as_str()).collect()
+    };
+    let content = text_of(true);
+    if !content.is_empty() && (forced || has_calls) {
+        out.push_str(",\"reasoning_content\":");
+        quoted(&content, out);
+    }
+    let plain = text_of(false);
+    if !plain.is_empty() && forced && details.is_empty() {
+        out.push_str(",\"reasoning\":");
+        quoted(&plain, out);
+    }
+    if !details.is_empty() {
+        out.push_str(&format!(",\"reasoning_details\":[{}]", details.join(",")));
+    }
+}
+
+fn push_call(call: &CallItem, id: &str, out: &mut String) {
+    out.push_str("{\"id\":");
+    quoted(id, out);
+    out.push_str(",\"type\":\"function\",\"function\":{\"name\":");
+    quoted(&name(&call.name), out);
+    out.push_str(",\"arguments\":");
+    quoted(&arguments(call), out);
+    out.push('}');
+    let extra = call.extra.as_deref().and_then(|extra| serde_json::from_str::<Map<String, Value>>(extra).ok());
+    for (member, value) in extra.into_iter().flatten() {
+        if !matches!(member.as_str(), "id" | "type" | "function" | "index") {
+            out.push(',');
+            quoted(&member, out);
+            out.push(':');
+            out.push_str(&value.to_string());
+        }
+    }
+    out.push('}');
+}
+
+/// One result.
+pub(crate) fn tool(item: &ToolItem, id: &str) -> String {
+    let mut out = String::from("{\"role\":\"tool\",\"tool_call_id\":");
+    quoted(id, &mut out);
+    out.push_str(",\"content\":");
+    quoted(if item.text.trim().is_empty() { "(no output)" } else { &item.text }, &mut out);
+    out.push('}');
+    out
+}
+
+/// Arguments as the wire takes them: the text of a JSON object. As sent where that is one, else as mended, else empty:
+/// the result of the call tells the model what was wrong.
+fn arguments(call: &CallItem) -> Cow<'_, str> {
+    if is_object(&call.arguments) {
+        return Cow::Borrowed(&call.arguments);
+    }
+    let mended = mend(call.arguments.as_bytes());
+    if is_object(&mended) {
+        return Cow::Owned(mended);
+    }
+    match &call.input {
+        Some(input @ Value::Object(_)) => Cow::Owned(input.to_string()),
+        _ => Cow::Borrowed("{}"),
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(text).is_ok()
+}
+
+/// A name in the wire's alphabet.
+fn name(name: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(fits) {
+        return Cow::Borrowed(name);
+    }
+    let mended: String = name.trim().chars().take(MAX_NAME_CHARS).map(|c| if fits(c) { c } else { '_' }).collect();
+    if mended.is_empty() { Cow::Borrowed("unnamed_tool") } else { Cow::Owned(mended) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hames_protocol::{Cut, ToolSpec};
+
+    fn call(name: &str, arguments: &str, input: Option<Value>) -> CallItem {
+        CallItem {
+            call_id: "own".into(),
+            provider_id: "c1".into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            input,
+            label: hames_protocol::Label::default(),
+            declaration: None,
+            extra: None,
+        }
+    }
+
+    fn sent(item: &AssistantItem, replay: Option<bool>) -> Value {
+        let ids: Vec<&str> = item.calls.iter().map(|_| "c1").collect();
+        serde_json::from_str(&assistant(item, &ids, replay)).unwrap()
+    }
+
+    #[test]
+    fn arguments_on_the_wire_are_always_the_text_of_an_object() {
+        let cases = [
+            (r#"{"path":"a"}"#, None, r#"{"path":"a"}"#),
+            (r#" {"path" : "a"} "#, None, r#" {"path" : "a"} "#),
+            ("", None, "{}"),
+            (" ", None, "{}"),
+            ("null", None, "{}"),
+            ("null", Some(json!({})), "{}"),
+            ("[1]", None, "{}"),
+            (r#""{\"path\":\"a\"}""#, Some(json!({"path": "a"})), r#"{"path":"a"}"#),
+            (r#"{"path":"a"#, None, "{}"),
+            (r#"{"path":"\ud83d"}"#, None, r#"{"path":"\ufffd"}"#),
+            ("{\"text\":\"a\nb\u{0}\"}", None, r#"{"text":"a\u000ab\u0000"}"#),
+            ("{\"n\":NaN}", None, r#"{"n":null}"#),
+        ];
+        for (arguments, input, expected) in cases {
+            let item = AssistantItem { calls: vec![call("f", arguments, input)], ..AssistantItem::default() };
+            let function = &sent(&item, None)["tool_calls"][0]["function"];
+            assert_eq!(function["arguments"], expected, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn names_keep_the_alphabet_of_the_wire() {
+        let long = "x".repeat(100);
+        let cases = [
+            ("Read", "Read"),
+            ("mcp__a__b-c", "mcp__a__b-c"),
+            ("a.b/c d", "a_b_c_d"),
+            ("", "unnamed_tool"),
+            ("  ", "unnamed_tool"),
+            ("déjà", "d_j_"),
+            ("\u{0}", "_"),
+            (&long, &long[..64]),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(name(given), expected);
+        }
+    }
+
+    #[test]
+    fn reasoning_goes_back_as_it_came_and_only_where_it_may() {
+        let block = |field: &str, blocks: &[&str]| ReasoningBlock {
+            text: "think".into(),
+            field: field.into(),
+            blocks: blocks.iter().map(|b| (*b).to_owned()).collect(),
+        };
+        let signed = r#"{"type":"reasoning.text","text":"think","signature":"S="}"#;
+        // field, blocks, with calls, cut, setting → reasoning_content, reasoning, reasoning_details
+        type Case<'a> = (&'a str, &'a [&'a str], bool, bool, Option<bool>, Option<&'a str>, Option<&'a str>, bool);
+        let cases: &[Case<'_>] = &[
+            ("reasoning_content", &[], true, false, None, Some("think"), None, false),
+            ("reasoning_content", &[], false, false, None, None, None, false),
+            ("reasoning_content", &[], false, false, Some(true), Some("think"), None, false),
+            ("reasoning_content", &[], true, false, Some(true), Some("think"), None, false),
+            ("reasoning_content", &[], true, false, Some(false), None, None, false),
+            ("reasoning_content", &[], true, true, Some(true), None, None, false),
+            ("reasoning_content", &[], true, true, None, None, None, false),
+            ("reasoning", &[], true, false, None, None, None, false),
+            ("reasoning", &[], true, false, Some(true), None, Some("think"), false),
+            ("reasoning", &[signed], true, false, None, None, None, true),
+            ("reasoning", &[signed], false, false, None, None, None, true),
+            ("reasoning_details", &[signed], false, false, Some(true), None, None, true),
+            ("reasoning_details", &[signed], true, false, Some(false), None, None, false),
+            ("reasoning_details", &[signed], true, true, None, None, None, false),
+            ("reasoning_content", &[signed], true, false, None, Some("think"), None, true),
+            ("reasoning_details", &["{broken"], true, false, None, None, None, false),
+        ];
+        for (field, blocks, with_calls, cut, replay, content, plain, details) in cases {
+            let item = AssistantItem {
+                text: "said".into(),
+                reasoning: vec![block(field, blocks)],
+                calls: if *with_calls { vec![call("f", "{}", None)] } else { Vec::new() },
+                cut: cut.then_some(Cut::Abort),
+            };
+            let sent = sent(&item, *replay);
+            let case = format!("{field} {blocks:?} {with_calls} {cut} {replay:?}: {sent}");
+            assert_eq!(sent.get("reasoning_content").and_then(Value::as_str), *content, "{case}");
+            assert_eq!(sent.get("reasoning").and_then(Value::as_str), *plain, "{case}");
+            let expected = details.then(|| serde_json::from_str::<Value>(&format!("[{signed}]")).unwrap());
+            assert_eq!(sent.get("reasoning_details"), expected.as_ref(), "{case}");
+        }
+    }
+
+    #[test]
+    fn an_answer_has_text_or_null_beside_its_calls() {
+        let with = |text: &str, calls| AssistantItem { text: text.into(), calls, ..AssistantItem::default() };
+        assert_eq!(sent(&with("hi", vec![]), None), json!({"role": "assistant", "content": "hi"}));
+        let blank = sent(&with(" \n", vec![call("f", "{}", None)]), None);
+        assert_eq!(blank["content"], Value::Null);
+        assert!(!has_substance(&with(" \n", vec![])));
+        let mut signed = call("f", "{}", None);
+        signed.extra = Some(r#"{"extra_content":{"google":{"thought_signature":"A="}},"id":"no"}"#.into());
+        let sent = sent(&with("", vec![signed]), None);
+        assert_eq!(sent["tool_calls"][0]["extra_content"]["google"]["thought_signature"], "A=");
+        assert_eq!(sent["tool_calls"][0]["id"], "c1");
+    }
+
+    #[test]
+    fn user_items_become_one_message_and_images_parts_of_it() {
+        let text = |t: &str| UserItem { parts: vec![Part::text(t)], note: None };
+        let one = UserItem { parts: vec![Part::text("do it")], note: Some("mode: build".into()) };
+        let parsed = |items: &[&UserItem], images: &[Loaded]| -> Value {
+            serde_json::from_str(&user(items, images).unwrap()).unwrap()
+        };
+        assert_eq!(parsed(&[&one, &text("now")], &[])["content"], "do it\n\nmode: build\n\nnow");
+        assert_eq!(user(&[&text("  ")], &[]), None);
+        let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 3, dropped: 0, name: None };
+        let image = Part::Image { blob, media_type: "image/gif".into(), name: Some("a.gif".into()) };
+        let seen = UserItem { parts: vec![image, Part::text("look")], note: None };
+        assert_eq!(
+            parsed(&[&seen], &[Loaded::Bytes(vec![1, 2, 3])])["content"],
+            json!([
+                {"type": "image_url", "image_url": {"url": "data:image/gif;base64,AQID"}},
+                {"type": "text", "text": "look"},
+            ])
+        );
+        let lost = parsed(&[&seen], &[Loaded::Missing]);
+        assert_eq!(lost["content"], "[a.gif was attached here and is no longer kept]\n\nlook");
+    }
+
+    #[test]
+    fn each_dialect_says_each_level_in_its_own_words() {
+        use ThinkingDialect::*;
+        use ThinkingLevel::*;
+        let cases = [
+            (Bool, Off, json!({"chat_template_kwargs": {"enable_thinking": false}})),
+            (Bool, Low, json!({"chat_template_kwargs": {"enable_thinking": true}, "reasoning_effort": "low"})),
+            (Effort, Off, json!({})),
+            (Effort, High, json!({"reasoning_effort": "high"})),
+            (Reasoning, Off, json!({"reasoning": {"enabled": false}})),
+            (Reasoning, Medium, json!({"reasoning": {"effort": "medium"}})),
+            (Type, Off, json!({"thinking": {"type": "disabled"}})),
+            (Type, Low, json!({"thinking": {"type": "enabled"}})),
+        ];
+        let empty = Head { tools: Vec::new(), system: String::new() };
+        for (dialect, level, expected) in cases {
+            let text = head("m", &empty, Some((dialect, level))) + &tail(&RequestOptions::default(), "max_tokens");
+            let mut body: Map<String, Value> = serde_json::from_str(&text).unwrap();
+            body.retain(|key, _| !matches!(key.as_str(), "model" | "stream" | "stream_options" | "messages"));
+            assert_eq!(Value::Object(body), expected, "{dialect:?} {level:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_stands_in_the_order_model_tools_messages() {
+        let tool = ToolSpec { name: "Read".into(), description: "d".into(), parameters: json!({"type": "object"}) };
+        let full = Head { tools: vec![tool], system: "s\u{0}".into() };
+        let options = RequestOptions { max_output_tokens: Some(7), ..RequestOptions::default() };
+        let text = head("a/\"b", &full, None) + &tail(&options, "max_completion_tokens");
+        let body: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        let keys: Vec<&str> = body.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["model", "stream", "stream_options", "tools", "messages", "max_completion_tokens"]);
+        assert_eq!(body["messages"], json!([{"role": "system", "content": "s\u{0}"}]));
+    }
+}

@@ -1,0 +1,176 @@
+//! What is told of an endpoint: plain values, given by whoever embeds this crate. Nothing here reads the environment.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A text that must not be seen: a key, a password. Prints as `****`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+/// How an endpoint wants to be told how much to think. Where none is set, nothing is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ThinkingDialect {
+    /// `chat_template_kwargs.enable_thinking`, and `reasoning_effort` where thinking is on.
+    Bool,
+    /// `reasoning_effort`; off sends nothing, because some models refuse to be switched off.
+    Effort,
+    /// `reasoning: {effort}` or `reasoning: {enabled: false}`.
+    Reasoning,
+    /// `thinking: {type: "enabled" | "disabled"}`.
+    Type,
+}
+
+/// How long to wait for what. There is no limit on a whole answer: a long one is not a dead one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From sending the request to the first event that carries something.
+    pub first_byte: Duration,
+    /// Between two such events. Comments and keep-alives do not count.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    /// 10 s, 10 min, 5 min: a local model may read a long prompt for minutes before its first word.
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), first_byte: Duration::from_secs(600), idle: Duration::from_secs(300) }
+    }
+}
+
+/// A proxy that requests go through. Whoever sets it has decided that this endpoint needs one; loopback never does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proxy {
+    /// `http://` or `https://` address, which may hold a password.
+    pub url: Secret,
+}
+
+/// An endpoint that speaks Chat Completions.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Its name in the configuration, used in messages to people.
+    pub name: String,
+    /// Base URL, with or without `/v1`; see [`chat_url`](crate::chat_url).
+    pub base_url: String,
+    /// Sent as a bearer token.
+    pub api_key: Option<Secret>,
+    /// Further headers; one of them may be `authorization`, which then replaces the bearer token. Their values are
+    /// treated as secrets.
+    pub headers: Vec<(String, String)>,
+    /// The header that gets the session's id, for hosts that route or cache by it.
+    pub session_header: Option<String>,
+    /// How it is told to think.
+    pub thinking: Option<ThinkingDialect>,
+    /// Whether reasoning goes back with later requests. Unset: `reasoning_details` always, `reasoning_content` where it
+    /// came together with tool calls.
+    pub replay_reasoning: Option<bool>,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+    /// Where requests go through.
+    pub proxy: Option<Proxy>,
+}
+
+impl Endpoint {
+    /// An endpoint with a name, a base URL and defaults.
+    pub fn new(name: impl Into<String>, base_url: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            base_url: base_url.into(),
+            api_key: None,
+            headers: Vec::new(),
+            session_header: None,
+            thinking: None,
+            replay_reasoning: None,
+            timeouts: Timeouts::default(),
+            proxy: None,
+        }
+    }
+
+    /// The same endpoint with a key.
+    pub fn with_key(mut self, key: impl Into<Secret>) -> Self {
+        self.api_key = Some(key.into());
+        self
+    }
+
+    /// Every text that must not appear in a log or an error.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        /// A header value shorter than this (`1`, `true`, `no-cache`) is no secret, and masking it would blank out words.
+        const SHORTEST: usize = 8;
+        let keys = self.api_key.iter().map(Secret::expose).filter(|k| !k.is_empty());
+        let headers = self.headers.iter().map(|(_, value)| {
+            // The scheme of `Bearer …` is not the secret.
+            value.rsplit_once(' ').map_or(value.as_str(), |(_, last)| last)
+        });
+        keys.chain(headers.filter(|v| v.len() >= SHORTEST)).collect()
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Endpoint")
+            .field("name", &self.name)
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key)
+            .field("headers", &headers)
+            .field("session_header", &self.session_header)
+            .field("thinking", &self.thinking)
+            .field("replay_reasoning", &self.replay_reasoning)
+            .field("timeouts", &self.timeouts)
+            .field("proxy", &self.proxy)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_form_of_printing_shows_a_secret() {
+        let mut endpoint = Endpoint::new("p", "http://127.0.0.1:1").with_key("sk-very-secret");
+        endpoint.headers.push(("x-api-key".into(), "hdr-very-secret".into()));
+        endpoint.proxy = Some(Proxy { url: "http://u:very-secret@proxy:1".into() });
+        let key = endpoint.api_key.clone().unwrap();
+        let shown = format!("{endpoint:?} {endpoint:#?} {key} {key:?}");
+        assert!(!shown.contains("very-secret"), "{shown}");
+        assert!(shown.contains("****") && shown.contains("x-api-key"));
+        assert_eq!(key.expose(), "sk-very-secret");
+    }
+}
