@@ -113,12 +113,15 @@ fn walk(
 
 /// A path below `from` as patterns see it; `None` for `from` itself.
 fn relative(path: &FsPath, from: &FsPath) -> Option<String> {
-    let below = match path.abs.strip_prefix(&from.abs) {
-        Ok(below) => slashed(below),
-        // A link that was followed has its target's path; what is shown is where it was found.
-        Err(_) => path.shown.strip_prefix(&format!("{}/", from.shown)).unwrap_or(&path.shown).to_owned(),
+    if path.shown == from.shown {
+        return None;
+    }
+    // What is shown is where the walk found it; a link that was followed has its target's absolute path.
+    let below = match from.shown.trim_end_matches('/') {
+        "." => Some(path.shown.as_str()),
+        folder => path.shown.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
     };
-    (!below.is_empty()).then_some(below)
+    below.map(str::to_owned).or_else(|| path.abs.strip_prefix(&from.abs).ok().map(slashed))
 }
 
 /// A relative path with `/` between its components.
@@ -134,7 +137,10 @@ pub(super) fn start(cx: &ToolCx, path: &str) -> Result<(FsPath, FileKind, u64), 
         Ok(stat) => Ok((from, stat.kind, stat.size)),
         Err(error @ FsError::NotFound { .. }) if path.contains(['*', '?']) => {
             let error = ToolFailure::from(error);
-            Err(ToolFailure { text: format!("{}; path takes no wildcards, put them into the glob", error.text), ..error })
+            Err(ToolFailure {
+                text: format!("{}; path takes no wildcards, put them into the glob", error.text),
+                ..error
+            })
         }
         Err(error) => Err(error.into()),
     }

@@ -134,7 +134,9 @@ fn search(args: &Args<'_>, cx: &ToolCx) -> Result<String, ToolFailure> {
 }
 
 fn not_a_glob(pattern: &str, reason: &str) -> ToolFailure {
-    ToolFailure::invalid(format!("\"{pattern}\" is no valid glob: {reason}; write \\ before a character meant literally"))
+    ToolFailure::invalid(format!(
+        "\"{pattern}\" is no valid glob: {reason}; write \\ before a character meant literally"
+    ))
 }
 
 fn nothing(pattern: &str, path: &str, want: Want, others: usize, no_ignore: bool) -> String {
@@ -146,8 +148,8 @@ fn nothing(pattern: &str, path: &str, want: Want, others: usize, no_ignore: bool
     text.push('.');
     match (others, want) {
         (0, _) => {}
-        (n, Want::Dirs) => text.push_str(&format!(" {n} files do; leave the last / out to see them.")),
-        (n, _) => text.push_str(&format!(" {n} folders do; add / to see them.")),
+        (n, Want::Dirs) => text.push_str(&format!(" Files do ({n}); leave the last / out to see them.")),
+        (n, _) => text.push_str(&format!(" Folders do ({n}); add / to see them.")),
     }
     if !no_ignore {
         text.push_str(" Ignored files were left out; no_ignore includes them.");
@@ -158,7 +160,8 @@ fn nothing(pattern: &str, path: &str, want: Want, others: usize, no_ignore: bool
 /// A pattern that names something as it stands: the one line of its result.
 fn named(cx: &ToolCx, base: &FsPath, pattern: &str, written: &Written) -> Result<Option<String>, ToolFailure> {
     let plain: Option<Vec<String>> = written.components.iter().map(|part| unescape(part)).collect();
-    let spellings = [Some(pattern.to_owned()), plain.map(|parts| parts.join("/")).filter(|p| !written.absolute && p != pattern)];
+    let spellings =
+        [Some(pattern.to_owned()), plain.map(|parts| parts.join("/")).filter(|p| !written.absolute && p != pattern)];
     for spelling in spellings.into_iter().flatten() {
         let full = if written.absolute || base.shown == "." || base.abs == cx.fs.root() {
             spelling.clone()
@@ -176,9 +179,9 @@ fn named(cx: &ToolCx, base: &FsPath, pattern: &str, written: &Written) -> Result
         }
         let slash = if stat.kind == FileKind::Dir && path.shown != "/" { "/" } else { "" };
         // A link is shown under the name that was asked for, not under its target's.
-        let lexical = Written::parse(&full);
-        let straight = !lexical.absolute && !lexical.components.is_empty() && !lexical.components.iter().any(|c| c == "..");
-        let shown = if straight { full.trim_start_matches("./").trim_end_matches('/') } else { &path.shown };
+        let asked = Written::parse(&full);
+        let straight = !asked.absolute && !asked.components.is_empty() && !asked.components.iter().any(|c| c == "..");
+        let shown = if straight { asked.components.join("/") } else { path.shown };
         return Ok(Some(format!("{shown}{slash}")));
     }
     Ok(None)

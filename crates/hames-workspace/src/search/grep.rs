@@ -227,14 +227,7 @@ impl Request {
     }
 
     /// Searches one file and says how many matches it has.
-    fn search(
-        &self,
-        cx: &ToolCx,
-        file: &Found,
-        searcher: &mut Searcher,
-        hits: &mut Hits,
-        tally: &mut Tally,
-    ) -> usize {
+    fn search(&self, cx: &ToolCx, file: &Found, searcher: &mut Searcher, hits: &mut Hits, tally: &mut Tally) -> usize {
         if file.size > MAX_FILE {
             tally.large += 1;
             return 0;
@@ -283,10 +276,10 @@ impl Request {
             text.push_str(&format!("\n({folder} is ignored; searched because it was named)"));
         }
         if tally.large > 0 {
-            text.push_str(&format!("\n({} files over {} MB skipped)", tally.large, MAX_FILE >> 20));
+            text.push_str(&format!("\n(skipped for being over {} MB: {})", MAX_FILE >> 20, files(tally.large)));
         }
         if tally.failed > 0 {
-            text.push_str(&format!("\n({} files could not be read: {})", tally.failed, tally.first_failure));
+            text.push_str(&format!("\n(could not be read: {}; {})", files(tally.failed), tally.first_failure));
         }
         text
     }
@@ -298,9 +291,9 @@ impl Request {
             (0, 0) if !self.glob.is_empty() => {
                 text.push_str(&format!(": no file in {} fits the glob {}", self.path, self.glob));
             }
-            (searched, 0) => text.push_str(&format!(" in {searched} files")),
+            (searched, 0) => text.push_str(&format!(" in {}", files(searched))),
             (0, 1) => text.push_str(": the file is binary"),
-            (searched, binary) => text.push_str(&format!(" in {searched} files; {binary} binary files skipped")),
+            (searched, binary) => text.push_str(&format!(" in {} ({binary} binary skipped)", files(searched))),
         }
         text.push('.');
         if self.needle.note.is_none() && self.pattern.contains(r"\|") {
@@ -308,6 +301,10 @@ impl Request {
         }
         text
     }
+}
+
+fn files(count: usize) -> String {
+    if count == 1 { "1 file".into() } else { format!("{count} files") }
 }
 
 impl Tally {

@@ -234,7 +234,7 @@ mod tests {
     fn a_slash_inside_braces_is_not_a_border() {
         assert_eq!(Written::parse("{a/b,c}/d").components, ["{a/b,c}", "d"]);
         assert_eq!(Written::parse("{a/b").components, ["{a", "b"]);
-        assert_eq!(reading("{a/b,c}/d", "a/b/d"), Some(0));
+        assert_eq!(reading("{a/b,c}/d", "a/b/d"), Some(1));
     }
 
     #[test]
