@@ -1,5 +1,7 @@
 //! The todo list as models write and read it.
 
+#![allow(clippy::unwrap_used)] // helpers of tests fail like tests
+
 use hames_protocol::{Effect, Event, Resource};
 use hames_tools::Tool;
 use hames_workspace::todo::{TodoRead, TodoWrite};
