@@ -45,15 +45,17 @@ impl EventLog for MemoryLog {
         _durability: Durability,
     ) -> Result<Vec<Envelope>, LogError> {
         let mut sessions = locked(&self.sessions);
-        let log = sessions.entry(session.clone()).or_default();
-        let found = log.len() as u64 + 1;
+        let found = sessions.get(session).map_or(0, Vec::len) as u64 + 1;
         if found != expected_next_seq {
             return Err(LogError::Conflict { session: session.clone(), expected: expected_next_seq, found });
         }
         for (seq, envelope) in (found..).zip(&mut events) {
             envelope.seq = Some(seq);
         }
-        log.extend(events.iter().cloned());
+        // Neither a conflict nor an empty append makes a session exist.
+        if !events.is_empty() {
+            sessions.entry(session.clone()).or_default().extend(events.iter().cloned());
+        }
         if events.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_))) {
             locked(&self.open).remove(session);
         }
@@ -130,10 +132,11 @@ pub struct MemoryInbox {
 }
 
 impl MemoryInbox {
-    /// Puts a message in. Gives it back where the run has closed its inbox: then it starts a new run.
+    /// Puts a message in. Gives it back where it has to start a new run: the run has closed its inbox, or the message
+    /// is to be queued.
     pub fn push(&self, pending: Pending) -> Result<(), Pending> {
         let mut state = locked(&self.state);
-        if state.closed {
+        if state.closed || pending.delivery == Delivery::Queue {
             return Err(pending);
         }
         let interrupt = pending.delivery == Delivery::Interrupt;

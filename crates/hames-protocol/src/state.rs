@@ -50,12 +50,13 @@ impl SessionState {
             Event::SessionMoved(moved) => self.folder.clone_from(&moved.folder),
             Event::SettingsChanged(changed) => self.settings = self.settings.patched(&changed.settings),
             Event::RunStart(_) if envelope.agent.is_empty() => {
-                self.turn = envelope.turn.unwrap_or(self.turn + 1);
+                self.turn = envelope.turn.unwrap_or(self.turn.saturating_add(1));
                 self.open_run = envelope.run.clone();
                 self.step = 0;
             }
             Event::RunDone(_) if envelope.agent.is_empty() => self.open_run = None,
-            Event::TodoUpdated(updated) => self.todos.clone_from(&updated.todos),
+            // A child keeps a list of its own, if any; this one is the session's.
+            Event::TodoUpdated(updated) if envelope.agent.is_empty() => self.todos.clone_from(&updated.todos),
             Event::PendingAdded(pending) => self.pending.push(pending.clone()),
             Event::PendingEdited(edited) => {
                 if let Some(pending) = self.pending.iter_mut().find(|p| p.id == edited.pending.id) {

@@ -2,6 +2,7 @@
 //!
 //! Items are immutable once closed and shared by pointer, so that whoever renders them can keep what it rendered.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -92,6 +93,7 @@ pub struct Transcript {
     items: Vec<Arc<Item>>,
     answer: Option<AssistantItem>,
     open: Vec<OpenCall>,
+    asked: HashSet<CallId>,
 }
 
 impl Transcript {
@@ -133,7 +135,8 @@ impl Transcript {
                 answer.text.push_str(&done.text);
                 answer.cut = answer.cut.or(done.cut);
             }
-            Event::ToolCall(call) => {
+            // An id is asked for once; a second call under it could never be told from the first.
+            Event::ToolCall(call) if self.asked.insert(call.call_id.clone()) => {
                 let item = CallItem {
                     call_id: call.call_id.clone(),
                     provider_id: call.provider_id.clone(),
@@ -170,8 +173,8 @@ impl Transcript {
         error: Option<ToolErrorClass>,
         blob: Option<BlobRef>,
     ) {
-        self.close_answer();
         let Some(at) = self.open.iter().position(|o| &o.call.call_id == id) else { return };
+        self.close_answer();
         self.open.remove(at);
         let text = if text.trim().is_empty() { "(no output)".to_owned() } else { text.to_owned() };
         let item = Arc::new(Item::Tool(ToolItem { call_id: id.clone(), name: name.to_owned(), text, error, blob }));
