@@ -147,7 +147,11 @@ impl LocalShell {
             signals: Signals::Open,
         })
         .map_err(failed)?;
-        self.tell_reaper(&Message::Running(pid));
+        if !self.tell_reaper(&Message::Running(pid)) {
+            // It was killed since the last command: another one takes over.
+            self.ensure_reaper();
+            self.tell_reaper(&Message::Running(pid));
+        }
         Ok(Running {
             shell: self,
             child: Some(Child::new(pid)),
@@ -202,12 +206,14 @@ impl LocalShell {
         }
     }
 
-    /// Tells the reaper, if there is one; one that is gone is replaced before the next command.
-    fn tell_reaper(&self, message: &Message) {
+    /// Tells the reaper, if there is one; `false` where it is gone.
+    fn tell_reaper(&self, message: &Message) -> bool {
         let mut state = self.state();
-        if state.reaper.as_ref().is_some_and(|reaper| !reaper.tell(message)) {
+        let gone = state.reaper.as_ref().is_some_and(|reaper| !reaper.tell(message));
+        if gone {
             state.reaper = None;
         }
+        !gone
     }
 
     /// A session's leader is reaped: remembers it while others in its group are left.
@@ -324,7 +330,8 @@ impl Running<'_> {
         let left = loop {
             tokio::select! {
                 biased;
-                left = &mut ending => break left.unwrap_or_default(),
+                // Should it crash, something may well be left.
+                left = &mut ending => break left.unwrap_or(1),
                 () = read(pipe, buffer, capture, output) => {}
             }
         };

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{self, Pid, Signal};
 
+use super::sys;
+
 /// The variable that marks our children. Cookies of nested runs are joined by `/`, so an outer run finds the inner
 /// one's children too.
 pub(super) const COOKIE_VARIABLE: &str = "HAMES_RUN_COOKIE";
@@ -145,7 +147,7 @@ impl Targets {
 
     fn is_in_session(&self, pid: Pid) -> bool {
         !self.sessions.is_empty()
-            && process::getsid(Some(pid)).is_ok_and(|session| self.sessions.contains(&session))
+            && sys::session_of(pid).is_some_and(|session| self.sessions.contains(&session))
             && !is_dead(pid)
     }
 }

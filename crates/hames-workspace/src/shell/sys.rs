@@ -79,6 +79,12 @@ pub(super) fn watch(fd: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()
 }
 
+/// The session of a process; `None` where there is no such process or it has none, as the kernel's own.
+pub(super) fn session_of(pid: Pid) -> Option<Pid> {
+    // SAFETY: the call touches no memory.
+    Pid::from_raw(unsafe { libc::getsid(pid.as_raw_pid()) }.max(0))
+}
+
 /// Ignores the signals by which a terminal, a person or a closing pipe would end this process.
 pub(super) fn ignore_polite_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGUSR1] {

@@ -54,8 +54,8 @@ impl Shell {
                     "properties": {
                         "command": {"type": "string"},
                         "timeout_ms": {"type": "integer", "minimum": 1, "description": "default 120000, at most 600000"},
-                        "cwd": {"type": "string", "description": "folder in the workspace"},
-                        "description": {"type": "string", "description": "purpose, in a few words"},
+                        "cwd": {"type": "string", "description": "folder"},
+                        "description": {"type": "string", "description": "its purpose"},
                     },
                     "required": ["command"],
                 }),
