@@ -65,7 +65,7 @@ pub trait ShellProvider: Send + Sync {
     async fn run(
         &self,
         request: ShellRequest,
-        output: &mut (dyn FnMut(&[u8]) + Send),
+        output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
     ) -> Result<ShellOutcome, ShellError>;
 
     /// Ends everything that commands of this provider left running. Called at the end of a run.

@@ -1,9 +1,10 @@
 //! Integration tests of the workspace: real files, real processes.
-#![allow(clippy::unwrap_used)] // a test that cannot go on says where
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // in a test a panic or a line is the report
 
 mod bench;
 mod files;
 mod search;
 mod search_kinds;
 mod search_oracle;
+mod shell;
 mod todo;

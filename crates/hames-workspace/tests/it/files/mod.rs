@@ -5,5 +5,6 @@ mod edits;
 mod kit;
 mod paths;
 mod reading;
+mod scratch;
 mod walking;
 mod writes;

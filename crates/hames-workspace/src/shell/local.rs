@@ -1,0 +1,461 @@
+//! The shell of this machine.
+
+use std::ffi::{CString, OsStr};
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hames_tools::{ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest};
+use rustix::process::Pid;
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+
+use super::capture::{Capture, Captured, SPOOL_LIMITS};
+use super::process::Child;
+use super::reaper::{self, Message, Reaper, ReaperCommand};
+use super::sweep::{self, COOKIE_VARIABLE, GRACE, Mark, Targets};
+use super::sys::{self, Signals, Spawn};
+
+/// A command's output counts as complete when it ended and nothing came for this long.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// However much still comes, a result is not held back longer than this after the command ended.
+const QUIET_LIMIT: Duration = Duration::from_millis(500);
+
+/// Bytes read at a time: what a pipe holds.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Reads in a row before other tasks, and the clock, get their turn.
+const READS_IN_A_ROW: usize = 16;
+
+/// A command longer than this goes through a file; the kernel takes no argument over 128 KiB.
+const ARGUMENT_LIMIT: usize = 120 * 1024;
+
+/// What a [`LocalShell`] is made of. It reads nothing of its own surroundings.
+#[derive(Clone, Debug)]
+pub struct LocalShellOptions {
+    /// The shell, by its absolute path: bash, else sh. It is run as `SHELL -c COMMAND`.
+    pub shell: PathBuf,
+    /// The whole environment of commands. What was used as a key does not belong into it.
+    pub env: Vec<(String, String)>,
+    /// What becomes the reaper. Without it, nothing ends the commands of a run that is killed.
+    pub reaper: Option<ReaperCommand>,
+    /// Where outputs too long for memory go; made when first needed.
+    pub spool_dir: PathBuf,
+    /// A word no other run on this machine has: letters, digits, `-` and `_`; others are replaced.
+    pub run_cookie: String,
+}
+
+/// Runs commands on this machine. One per run; needs a tokio runtime with I/O and time.
+///
+/// Dropped without [`sweep`](ShellProvider::sweep), it leaves what runs in the background to its reaper.
+#[derive(Debug)]
+pub struct LocalShell {
+    shell: CString,
+    /// Entries as the kernel wants them, without a cookie.
+    env: Vec<CString>,
+    /// The cookies of runs this one is part of, with a `/` after them.
+    outer_cookies: String,
+    cookie: String,
+    reaper: Option<ReaperCommand>,
+    spool_dir: PathBuf,
+    /// Descriptors this process was started with and did not mark as its own.
+    inherited: Vec<RawFd>,
+    commands: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    reaper: Option<Reaper>,
+    /// Sessions whose leaders are reaped while others in their groups are left.
+    left: Vec<Pid>,
+}
+
+/// Why reading a command's output stops.
+enum Stop {
+    Ended,
+    TimedOut,
+    Cancelled,
+}
+
+impl LocalShell {
+    /// A shell; starts nothing.
+    pub fn new(options: LocalShellOptions) -> Result<Self, ShellError> {
+        let shell = CString::new(options.shell.into_os_string().into_vec())
+            .map_err(|_| ShellError("the shell's path holds a NUL byte; set another shell".to_owned()))?;
+        let outer = options.env.iter().find(|(name, _)| name == COOKIE_VARIABLE).map(|(_, value)| format!("{value}/"));
+        let env = options
+            .env
+            .iter()
+            .filter(|(name, _)| !name.is_empty() && !name.contains('=') && name != COOKIE_VARIABLE)
+            // What holds a NUL cannot be a variable of any process.
+            .filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok())
+            .collect();
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        Ok(Self {
+            shell,
+            env,
+            outer_cookies: outer.unwrap_or_default(),
+            cookie: options.run_cookie.chars().map(|c| if is_word(c) { c } else { '_' }).collect(),
+            reaper: options.reaper,
+            spool_dir: options.spool_dir,
+            inherited: inheritable_descriptors(),
+            commands: AtomicU64::new(0),
+            state: Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a command. The reaper exists and knows the cookie before the command does.
+    fn start(&self, request: &ShellRequest) -> Result<Running<'_>, ShellError> {
+        let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
+        self.ensure_reaper();
+        let script = self.script(&request.command)?;
+        let command = match &script {
+            Some(file) => c_string(file.path().as_os_str())?,
+            None => c_string(OsStr::new(&request.command))?,
+        };
+        let argv = match script {
+            Some(_) => vec![self.shell.as_c_str(), &command],
+            None => vec![self.shell.as_c_str(), c"-c", &command],
+        };
+        let cookie =
+            c_string(OsStr::new(&format!("{COOKIE_VARIABLE}={}{}:{number}", self.outer_cookies, self.cookie)))?;
+        let env: Vec<_> = self.env.iter().chain([&cookie]).map(CString::as_c_str).collect();
+
+        let failed = |error: io::Error| self.start_error(&request.cwd, &error);
+        let (ours, its) = io::pipe().map_err(failed)?;
+        let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(ours)).map_err(failed)?;
+        let pid = sys::spawn(&Spawn {
+            argv: &argv,
+            env: &env,
+            cwd: &c_string(request.cwd.as_os_str())?,
+            stdin: None,
+            output: Some(its.as_fd()),
+            close: &self.inherited,
+            signals: Signals::Open,
+        })
+        .map_err(failed)?;
+        if !self.tell_reaper(&Message::Running(pid)) {
+            // It was killed since the last command: another one takes over.
+            self.ensure_reaper();
+            self.tell_reaper(&Message::Running(pid));
+        }
+        Ok(Running {
+            shell: self,
+            child: Some(Child::new(pid)),
+            mark: Mark::command(&self.cookie, number),
+            pipe: Some(pipe),
+            capture: Capture::new(request.keep_bytes, &self.spool_dir, SPOOL_LIMITS),
+            buffer: vec![0; READ_BUFFER],
+            _script: script,
+        })
+    }
+
+    /// The file of a command that is too long for an argument.
+    fn script(&self, command: &str) -> Result<Option<tempfile::NamedTempFile>, ShellError> {
+        if command.len() <= ARGUMENT_LIMIT {
+            return Ok(None);
+        }
+        let write = || -> io::Result<_> {
+            std::fs::create_dir_all(&self.spool_dir)?;
+            let file = tempfile::Builder::new().prefix("command-").suffix(".sh").tempfile_in(&self.spool_dir)?;
+            std::fs::write(file.path(), command)?;
+            Ok(file)
+        };
+        write().map(Some).map_err(|error| {
+            ShellError(format!(
+                "the command has {} bytes and needs a file, which could not be written in {} ({error}); \
+                 write it to a script in the workspace and run that",
+                command.len(),
+                self.spool_dir.display()
+            ))
+        })
+    }
+
+    fn start_error(&self, cwd: &Path, error: &io::Error) -> ShellError {
+        let shell = String::from_utf8_lossy(self.shell.as_bytes());
+        ShellError(match error.raw_os_error() {
+            _ if !cwd.is_dir() => format!("{} is no folder any more; run the command in another one", cwd.display()),
+            Some(libc::E2BIG) => "the command and its environment are too long for the system; \
+                                  write it to a script in the workspace and run that"
+                .to_owned(),
+            _ => format!("{shell} could not be started: {error}"),
+        })
+    }
+
+    fn ensure_reaper(&self) {
+        let Some(command) = &self.reaper else {
+            return;
+        };
+        let mut state = self.state();
+        if state.reaper.is_none() {
+            // A reaper that cannot be started protects nobody, but the command is what was asked for.
+            state.reaper = Reaper::start(command, &self.env, &self.inherited, &self.cookie).ok();
+        }
+    }
+
+    /// Tells the reaper, if there is one; `false` where it is gone.
+    fn tell_reaper(&self, message: &Message) -> bool {
+        let mut state = self.state();
+        let gone = state.reaper.as_ref().is_some_and(|reaper| !reaper.tell(message));
+        if gone {
+            state.reaper = None;
+        }
+        !gone
+    }
+
+    /// A session's leader is reaped: remembers it while others in its group are left.
+    fn leader_gone(&self, pid: Pid) {
+        let left = sweep::group_exists(pid);
+        if left {
+            let mut state = self.state();
+            state.left = reaper::still_ours(&state.left);
+            state.left.push(pid);
+        }
+        self.tell_reaper(&if left { Message::Left(pid) } else { Message::Gone(pid) });
+    }
+}
+
+#[async_trait]
+impl ShellProvider for LocalShell {
+    async fn run(
+        &self,
+        request: ShellRequest,
+        output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
+    ) -> Result<ShellOutcome, ShellError> {
+        if request.cancel.is_cancelled() {
+            return Ok(never_started());
+        }
+        let deadline = Instant::now().checked_add(request.timeout);
+        let mut running = self.start(&request)?;
+        let end = match running.follow(deadline, request.cancel.cancelled(), output).await {
+            Stop::Ended => {
+                running.read_until_quiet(output).await;
+                None
+            }
+            Stop::TimedOut => Some((ShellEnd::TimedOut, running.end_all(output).await)),
+            Stop::Cancelled => Some((ShellEnd::Cancelled, running.end_all(output).await)),
+        };
+        running.finish(end).await
+    }
+
+    async fn sweep(&self) {
+        if self.commands.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let State { reaper, left } = std::mem::take(&mut *self.state());
+        let targets = Targets { sessions: reaper::still_ours(&left), mark: Mark::run(&self.cookie) };
+        let ended = tokio::task::spawn_blocking(move || targets.end(GRACE)).await;
+        // Where something could not be ended the reaper is dropped instead, and tries once more.
+        if let (Ok(0), Some(reaper)) = (ended, reaper) {
+            reaper.bye().await;
+        }
+    }
+}
+
+/// A command under way. Dropped before it is finished, it is ended in the background with all its children.
+struct Running<'a> {
+    shell: &'a LocalShell,
+    child: Option<Child>,
+    mark: Mark,
+    /// Until its end is reached.
+    pipe: Option<pipe::Receiver>,
+    capture: Capture,
+    buffer: Vec<u8>,
+    /// Removed when the command is over.
+    _script: Option<tempfile::NamedTempFile>,
+}
+
+impl Running<'_> {
+    /// Reads until the command ends or has to be ended.
+    async fn follow(
+        &mut self,
+        deadline: Option<Instant>,
+        cancelled: impl Future<Output = ()>,
+        output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
+    ) -> Stop {
+        let Self { child, pipe, capture, buffer, .. } = self;
+        let ended = async {
+            if let Some(child) = child {
+                child.ended().await;
+            }
+        };
+        let (mut ended, mut cancelled) = (pin!(ended), pin!(cancelled));
+        let mut timer = pin!(async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        });
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut cancelled => return Stop::Cancelled,
+                () = &mut ended => return Stop::Ended,
+                () = &mut timer => return Stop::TimedOut,
+                () = read(pipe, buffer, capture, output) => {}
+            }
+        }
+    }
+
+    /// The command has ended: takes what it and its children still write, for a moment.
+    async fn read_until_quiet(&mut self, output: &mut (dyn FnMut(&[u8]) + Send)) {
+        let Self { pipe, capture, buffer, .. } = self;
+        let limit = Instant::now() + QUIET_LIMIT;
+        while pipe.is_some() && Instant::now() < limit {
+            let quiet = limit.min(Instant::now() + QUIET);
+            if tokio::time::timeout_at(quiet, read(pipe, buffer, capture, output)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Ends the command and all its children, reading what they say meanwhile. Returns how many could not be ended.
+    async fn end_all(&mut self, output: &mut (dyn FnMut(&[u8]) + Send)) -> usize {
+        let targets = self.targets();
+        let Self { pipe, capture, buffer, .. } = self;
+        let mut ending = tokio::task::spawn_blocking(move || targets.end(GRACE));
+        let left = loop {
+            tokio::select! {
+                biased;
+                // Should it crash, something may well be left.
+                left = &mut ending => break left.unwrap_or(1),
+                () = read(pipe, buffer, capture, output) => {}
+            }
+        };
+        // Nobody writes any more: one turn takes what the pipe holds.
+        let _ = tokio::time::timeout(Duration::ZERO, read(pipe, buffer, capture, output)).await;
+        left
+    }
+
+    fn targets(&self) -> Targets {
+        Targets { sessions: self.child.iter().map(Child::pid).collect(), mark: self.mark.clone() }
+    }
+
+    /// Asks for the exit code, lets the pipe go and gives what there is. `ended` says why we ended it, where we did,
+    /// and how many of its children withstood.
+    async fn finish(mut self, ended: Option<(ShellEnd, usize)>) -> Result<ShellOutcome, ShellError> {
+        let mut left_running = ended.is_some_and(|(_, left)| left > 0);
+        let mut end = None;
+        if let Some(mut child) = self.child.take() {
+            end = child.reap().map_err(|error| {
+                ShellError(format!(
+                    "the command ended, but its exit code was taken by another part of the program: {error}"
+                ))
+            })?;
+            self.shell.leader_gone(child.pid());
+        }
+        if let Some(pipe) = self.pipe.take() {
+            left_running |= ended.is_none();
+            tokio::spawn(discard(pipe));
+        }
+        let capture = std::mem::replace(&mut self.capture, Capture::new(0, Path::new(""), SPOOL_LIMITS));
+        let Captured { head, tail, total, spool } = if capture.finish_is_slow() {
+            tokio::task::spawn_blocking(move || capture.finish())
+                .await
+                .map_err(|error| ShellError(format!("the output could not be put in order: {error}")))?
+        } else {
+            capture.finish()
+        };
+        let end = ended.map(|(end, _)| end).or(end).unwrap_or(ShellEnd::Exited(0));
+        Ok(ShellOutcome { end, head, tail, total, spool, left_running })
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(child) = self.child.take() {
+            let targets = Targets { sessions: vec![child.pid()], mark: self.mark.clone() };
+            // The child is reaped after that, so its number stays its own until then.
+            let _ = std::thread::Builder::new().spawn(move || {
+                targets.end(GRACE);
+                drop(child);
+            });
+        }
+    }
+}
+
+/// Takes what is there, or waits for it; never returns once the end is reached.
+async fn read(
+    pipe: &mut Option<pipe::Receiver>,
+    buffer: &mut [u8],
+    capture: &mut Capture,
+    output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
+) {
+    let Some(open) = pipe else {
+        return std::future::pending().await;
+    };
+    if open.readable().await.is_err() {
+        *pipe = None;
+        return;
+    }
+    for _ in 0..READS_IN_A_ROW {
+        match open.try_read(buffer) {
+            Ok(0) => {
+                *pipe = None;
+                return;
+            }
+            Ok(n) => {
+                capture.push(&buffer[..n]);
+                output(&buffer[..n]);
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
+            Err(_) => {
+                *pipe = None;
+                return;
+            }
+        }
+    }
+}
+
+/// Reads what background children write, so that they go on, until they end.
+async fn discard(pipe: pipe::Receiver) {
+    let mut buffer = vec![0; 4096];
+    while pipe.readable().await.is_ok() {
+        match pipe.try_read(&mut buffer) {
+            Ok(0) => return,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+            _ => {}
+        }
+    }
+}
+
+fn never_started() -> ShellOutcome {
+    ShellOutcome {
+        end: ShellEnd::Cancelled,
+        head: Vec::new(),
+        tail: Vec::new(),
+        total: 0,
+        spool: None,
+        left_running: false,
+    }
+}
+
+fn c_string(text: &OsStr) -> Result<CString, ShellError> {
+    CString::new(text.as_bytes()).map_err(|_| {
+        ShellError("a command, folder or variable with a NUL byte cannot be used; leave it out".to_owned())
+    })
+}
+
+/// Open descriptors above the first three that a child would get.
+fn inheritable_descriptors() -> Vec<RawFd> {
+    let Ok(entries) = std::fs::read_dir("/dev/fd") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|&fd| fd > 2 && sys::is_inheritable(fd))
+        .collect()
+}
