@@ -13,13 +13,16 @@ mod head;
 mod recorder;
 mod recovery;
 mod retry;
+mod run_end;
 mod run_loop;
 mod session;
 mod step;
+mod tally;
 
 pub use agent::{Agent, AgentParts};
 pub use clock::{Clock, SystemClock};
 pub use head::{run_note, system_text};
 pub use recorder::{Nobody, Watch};
 pub use retry::RetryPolicy;
-pub use session::{Ports, RunControl, RunEnd, RunInput, Session};
+pub use run_end::RunEnd;
+pub use session::{Ports, RunControl, RunInput, Session};

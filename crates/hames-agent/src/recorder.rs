@@ -3,19 +3,25 @@
 //! Every durable event goes into the log first, then into the folds, then to whoever watches; only then does the task
 //! that emitted it go on. Live events go straight to the watcher. Beside the log it keeps what the open step has shown
 //! so far, so that a death in its middle loses no more than the last moments.
+//!
+//! After the first append that fails, and after `run.done`, it takes nothing more: a tool that was given up on and comes
+//! back later is refused, so it does not act either.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_protocol::{
-    Durability, ENVELOPE_VERSION, Emit, Envelope, Event, EventLog, Failure, OpenBlock, OpenKind, RunId, SessionId,
-    SessionState, Transcript, join_open,
+    Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, OpenBlock, OpenKind, RunId,
+    SessionId, SessionState, Transcript, join_open,
 };
 
 use crate::Clock;
+use crate::tally::Tally;
 
-/// The open step is kept at least this often while it streams.
-const OPEN_STEP_MS: u64 = 2_000;
+/// The open step is kept about this often while it streams.
+pub(crate) const OPEN_STEP_EVERY: Duration = Duration::from_secs(2);
 /// And at least after so many new bytes.
 const OPEN_STEP_BYTES: usize = 16 * 1024;
 
@@ -43,6 +49,7 @@ impl Watch for Nobody {
 pub(crate) struct Folds {
     pub(crate) transcript: Mutex<Transcript>,
     pub(crate) state: Arc<Mutex<SessionState>>,
+    pub(crate) tally: Mutex<Tally>,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -55,6 +62,7 @@ impl Folds {
         // Children speak under their own path; their words are not this conversation's.
         if envelope.agent.is_empty() {
             locked(&self.transcript).apply(&envelope.event);
+            locked(&self.tally).apply(envelope);
         }
     }
 }
@@ -67,11 +75,23 @@ struct Place {
     step: Option<u32>,
 }
 
+/// What of the open step is not kept beside the log yet.
 #[derive(Debug, Default)]
 struct OpenStep {
     pieces: Vec<OpenBlock>,
     bytes: usize,
-    saved_at: u64,
+    /// When pieces were kept last, or the first one came.
+    saved_at: Option<u64>,
+    /// A piece is lost. What came after it would leave a hole, so nothing more of this step is kept.
+    broken: bool,
+}
+
+/// What comes next.
+enum Next {
+    /// An event with this seq.
+    Seq(u64),
+    /// Nothing, for this reason.
+    Nothing(Failure),
 }
 
 /// Appends a session's events. One per session at a time; the lease outside sees to that.
@@ -83,7 +103,8 @@ pub(crate) struct Recorder {
     place: Mutex<Place>,
     open: Mutex<OpenStep>,
     /// Held across an append, so that tasks of one run append one after the other.
-    next_seq: tokio::sync::Mutex<u64>,
+    next: tokio::sync::Mutex<Next>,
+    over: AtomicBool,
     watch: Arc<dyn Watch>,
 }
 
@@ -103,7 +124,8 @@ impl Recorder {
             folds,
             place: Mutex::default(),
             open: Mutex::default(),
-            next_seq: tokio::sync::Mutex::new(next_seq),
+            next: tokio::sync::Mutex::new(Next::Seq(next_seq)),
+            over: AtomicBool::new(false),
             watch,
         }
     }
@@ -147,34 +169,77 @@ impl Recorder {
     /// Remembers live pieces of the open step and says what is due to be kept beside the log.
     fn due_pieces(&self, events: &[Event]) -> Option<Vec<OpenBlock>> {
         let mut open = locked(&self.open);
-        for event in events {
-            let piece = match event {
-                Event::TextDelta(d) => {
-                    OpenBlock { kind: OpenKind::Text, index: d.index, name: None, text: d.text.clone() }
-                }
-                Event::ReasoningDelta(d) => {
-                    OpenBlock { kind: OpenKind::Reasoning, index: d.index, name: None, text: d.text.clone() }
-                }
-                Event::ToolInputDelta(d) => {
-                    OpenBlock { kind: OpenKind::ToolInput, index: d.index, name: d.name.clone(), text: d.text.clone() }
-                }
-                _ => continue,
-            };
+        if open.broken {
+            return None;
+        }
+        for piece in events.iter().filter_map(piece) {
             open.bytes += piece.text.len();
             join_open(&mut open.pieces, piece);
         }
-        let now = self.clock.now_ms();
-        if open.saved_at == 0 {
-            open.saved_at = now;
-        }
-        let due = open.bytes >= OPEN_STEP_BYTES || now.saturating_sub(open.saved_at) >= OPEN_STEP_MS;
-        if !due || open.pieces.is_empty() {
+        if open.pieces.is_empty() {
             return None;
         }
-        open.saved_at = now;
+        let now = self.clock.now_ms();
+        let saved_at = *open.saved_at.get_or_insert(now);
+        // A clock may be set back; then the pieces are kept rather early than never.
+        let is_time = u128::from(now.abs_diff(saved_at)) >= OPEN_STEP_EVERY.as_millis();
+        if !is_time && open.bytes < OPEN_STEP_BYTES {
+            return None;
+        }
+        open.saved_at = Some(now);
         open.bytes = 0;
         Some(std::mem::take(&mut open.pieces))
     }
+
+    /// Appends, takes in and shows. `next` stays what it is only if all of that comes to an end: a task that is dropped
+    /// in the middle leaves it open what the log holds.
+    async fn append(&self, next: &mut Next, batch: Vec<Envelope>) -> Result<(), Failure> {
+        let seq = match next {
+            Next::Seq(seq) => *seq,
+            Next::Nothing(why) => return Err(why.clone()),
+        };
+        *next = Next::Nothing(given_up());
+        let count = batch.len() as u64;
+        let ends_step = batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_)));
+        let ends_run = batch.iter().any(|e| matches!(e.event, Event::RunDone(_)));
+        let durability = durability(&batch);
+        let batch = match self.log.append(&self.session, seq, batch, durability).await {
+            Ok(batch) => batch,
+            Err(error) => {
+                let failure = Failure::from(error);
+                *next = Next::Nothing(failure.clone());
+                return Err(failure);
+            }
+        };
+        if ends_step {
+            *locked(&self.open) = OpenStep::default();
+        }
+        for envelope in &batch {
+            self.folds.apply(envelope);
+        }
+        if ends_run {
+            self.over.store(true, Ordering::Release);
+        } else {
+            *next = Next::Seq(seq + count);
+        }
+        self.watch.see(&batch).await;
+        Ok(())
+    }
+}
+
+fn given_up() -> Failure {
+    Failure::new(ErrorClass::Interrupted, "The run is over; nothing more of it is recorded or done.")
+}
+
+/// A live piece of the open step, as it is kept.
+fn piece(event: &Event) -> Option<OpenBlock> {
+    let (kind, index, name, text) = match event {
+        Event::TextDelta(d) => (OpenKind::Text, d.index, None, &d.text),
+        Event::ReasoningDelta(d) => (OpenKind::Reasoning, d.index, None, &d.text),
+        Event::ToolInputDelta(d) => (OpenKind::ToolInput, d.index, d.name.clone(), &d.text),
+        _ => return None,
+    };
+    Some(OpenBlock { kind, index, name, text: text.clone() })
 }
 
 /// What must survive the loss of power before it is acknowledged: what a person said, what a model was paid for, and
@@ -191,31 +256,27 @@ impl Emit for Recorder {
         if events.is_empty() {
             return Ok(());
         }
-        let mut next_seq = self.next_seq.lock().await;
-        let batch: Vec<Envelope> = events.into_iter().map(|event| self.envelope(event)).collect();
-        let durability = durability(&batch);
-        if batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_))) {
-            *locked(&self.open) = OpenStep::default();
-        }
-        let batch = self.log.append(&self.session, *next_seq, batch, durability).await?;
-        *next_seq += batch.len() as u64;
-        for envelope in &batch {
-            self.folds.apply(envelope);
-        }
-        self.watch.see(&batch).await;
-        Ok(())
+        let mut next = self.next.lock().await;
+        let batch = events.into_iter().map(|event| self.envelope(event)).collect();
+        self.append(&mut next, batch).await
     }
 
     fn show(&self, event: Event) {
-        self.watch.glimpse(self.envelope(event));
+        if !self.over.load(Ordering::Acquire) {
+            self.watch.glimpse(self.envelope(event));
+        }
     }
 
     async fn flow(&self, events: Vec<Event>) {
-        if let Some(pieces) = self.due_pieces(&events) {
-            // The open step is a convenience beside the log; the log itself will report a disk that fails.
-            let _ = self.log.save_open(&self.session, pieces).await;
+        if let Some(pieces) = self.due_pieces(&events)
+            && self.log.save_open(&self.session, pieces).await.is_err()
+        {
+            // A convenience beside the log; the log itself will report a disk that fails.
+            locked(&self.open).broken = true;
         }
-        let batch: Vec<Envelope> = events.into_iter().map(|event| self.envelope(event)).collect();
-        self.watch.see(&batch).await;
+        if !events.is_empty() && !self.over.load(Ordering::Acquire) {
+            let batch: Vec<Envelope> = events.into_iter().map(|event| self.envelope(event)).collect();
+            self.watch.see(&batch).await;
+        }
     }
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use hames_protocol::{
-    Cut, Delivery, Done, Emit, ErrorClass, Event, Failure, Inbox, MessageUser, RunResult, SessionId, ToolErrorClass,
-    Usage,
+    Cut, Delivery, Emit, Event, Failure, Inbox, Item, MessageUser, Mode, Pending, RunResult, SessionId, ToolErrorClass,
 };
 use hames_tools::{Admitted, RunCx};
 use tokio_util::sync::CancellationToken;
 
-use crate::Agent;
 use crate::recorder::{Folds, locked};
 use crate::step::{StepEnd, StepOutcome};
+use crate::{Agent, RunEnd};
 
 /// So many steps in a row may end at the output limit with calls before the run stops: each time the model was told to
 /// write smaller pieces.
@@ -20,128 +19,70 @@ const MAX_LIMITED_STEPS: u32 = 3;
 /// What a run is lent.
 pub(crate) struct LoopCx {
     pub(crate) session: SessionId,
-    pub(crate) mode: hames_protocol::Mode,
+    pub(crate) mode: Mode,
     pub(crate) folds: Arc<Folds>,
     pub(crate) emit: Arc<dyn Emit>,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) abort: CancellationToken,
 }
 
-impl LoopCx {
-    /// Returns when a message that waits wants to interrupt. A signal left over from a message that was delivered
-    /// meanwhile is no reason to cut anything.
-    pub(crate) async fn interrupted(&self) {
-        loop {
-            self.inbox.interrupt().await;
-            if self.inbox.waiting().iter().any(|pending| pending.delivery == Delivery::Interrupt) {
-                return;
-            }
-        }
-    }
-}
-
-/// Counts of a run, for its `done`.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) steps: u32,
-    pub(crate) calls: u32,
-    pub(crate) usage: Usage,
-    limited: u32,
-}
-
-/// How the loop ended.
-pub(crate) struct LoopEnd {
-    pub(crate) result: RunResult,
-    pub(crate) reason: Option<&'static str>,
-    pub(crate) failure: Option<Failure>,
-}
-
-impl LoopEnd {
-    fn new(result: RunResult) -> Self {
-        Self { result, reason: None, failure: None }
-    }
-    fn stopped(reason: &'static str) -> Self {
-        Self { result: RunResult::Stopped, reason: Some(reason), failure: None }
-    }
-    fn failed(failure: Failure) -> Self {
-        Self { result: RunResult::Error, reason: None, failure: Some(failure) }
-    }
-}
-
 impl Agent {
     /// Takes steps until there is nothing more to do. `Err` only where recording failed: then nothing more may happen.
-    pub(crate) async fn run_loop(&mut self, cx: &LoopCx, tally: &mut Tally) -> Result<LoopEnd, Failure> {
+    pub(crate) async fn run_loop(&mut self, cx: &LoopCx) -> Result<RunEnd, Failure> {
+        let mut limited = 0;
         loop {
+            let taken = cx.steps();
             if cx.abort.is_cancelled() {
-                return Ok(LoopEnd::new(RunResult::Interrupted));
+                return Ok(RunEnd::new(RunResult::Interrupted));
             }
-            if self.max_steps.is_some_and(|max| tally.steps >= max) {
-                return Ok(LoopEnd::new(RunResult::MaxSteps));
+            if self.max_steps.is_some_and(|max| taken >= max) {
+                return Ok(RunEnd::new(RunResult::MaxSteps));
             }
-            deliver_waiting(cx).await?;
-            let items = locked(&cx.folds.transcript).items().to_vec();
-            let options = match self.plan(&items, cx.session.as_str()) {
+            cx.deliver_waiting().await?;
+            let window = cx.window();
+            let options = match self.plan(&window, cx.session.as_str()) {
                 Ok(options) => options,
-                Err(failure) => return Ok(LoopEnd::failed(failure)),
+                Err(failure) => return Ok(RunEnd::failed(failure)),
             };
-            tally.steps += 1;
-            let step = match self.step(cx, &items, &options, tally.steps).await? {
+            let step = match self.step(cx, &window, &options, taken + 1).await? {
                 Ok(step) => step,
-                Err(failure) => return Ok(LoopEnd::failed(failure)),
+                Err(failure) => return Ok(RunEnd::failed(failure)),
             };
-            if let Some(end) = self.after_step(cx, step, tally).await? {
+            if let Some(end) = self.after_step(cx, step, &mut limited).await? {
                 return Ok(end);
             }
         }
     }
 
     /// Runs or answers the calls of a step, and says whether the run is over.
-    async fn after_step(
-        &mut self,
-        cx: &LoopCx,
-        step: StepOutcome,
-        tally: &mut Tally,
-    ) -> Result<Option<LoopEnd>, Failure> {
-        let StepOutcome { end, calls, has_text, usage } = step;
-        if let Some(usage) = &usage {
-            tally.usage.add(usage);
-        }
-        tally.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
+    async fn after_step(&self, cx: &LoopCx, step: StepOutcome, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
+        let StepOutcome { end, calls, has_text } = step;
         let asked = !calls.is_empty();
-        if !matches!(end, StepEnd::OutputLimit) {
-            tally.limited = 0;
-        }
+        *limited = if matches!(end, StepEnd::OutputLimit) { *limited + 1 } else { 0 };
         match end {
             StepEnd::Whole if asked => {
                 self.run_calls(cx, calls).await?;
                 Ok(None)
             }
-            StepEnd::Whole if !cx.inbox.close_if_empty() => Ok(None),
-            StepEnd::Whole if has_text => Ok(Some(LoopEnd::new(RunResult::Complete))),
-            StepEnd::Whole => Ok(Some(LoopEnd::stopped("empty_answer"))),
+            StepEnd::Whole if cx.somebody_waits() => Ok(None),
+            StepEnd::Whole if has_text => Ok(Some(RunEnd::new(RunResult::Complete))),
+            StepEnd::Whole => Ok(Some(RunEnd::because(RunResult::Stopped, "empty_answer"))),
             StepEnd::Cut(Cut::Abort) => {
-                self.answer(cx, calls, ToolErrorClass::NotRun, "Not run: the run was stopped.").await?;
-                Ok(Some(LoopEnd::new(RunResult::Interrupted)))
+                self.answer(cx, calls, "Not run: the run was stopped.").await?;
+                Ok(Some(RunEnd::new(RunResult::Interrupted)))
             }
             StepEnd::Cut(_) => {
-                self.answer(cx, calls, ToolErrorClass::NotRun, "Not run: the user added a message.").await?;
+                self.answer(cx, calls, "Not run: the user added a message.").await?;
                 Ok(None)
             }
             StepEnd::OutputLimit => {
-                self.answer(
-                    cx,
-                    calls,
-                    ToolErrorClass::NotRun,
-                    "Not run: the answer reached the output limit, so this call may be cut. Send it again in smaller pieces.",
-                )
-                .await?;
-                tally.limited += 1;
-                let go_on = asked && tally.limited < MAX_LIMITED_STEPS;
-                Ok((!go_on).then(|| LoopEnd::stopped("output_limit")))
+                self.answer(cx, calls, LIMIT_REACHED).await?;
+                let go_on = if asked { *limited < MAX_LIMITED_STEPS } else { cx.somebody_waits() };
+                Ok((!go_on).then(|| RunEnd::because(RunResult::Stopped, "output_limit")))
             }
             StepEnd::Failed(failure) => {
-                self.answer(cx, calls, ToolErrorClass::NotRun, "Not run: the answer was not complete.").await?;
-                Ok(Some(LoopEnd::failed(failure)))
+                self.answer(cx, calls, "Not run: the answer was not complete.").await?;
+                Ok(Some(RunEnd::failed(failure)))
             }
         }
     }
@@ -159,67 +100,75 @@ impl Agent {
         let work = self.door.run(calls, run_cx);
         tokio::pin!(work);
         tokio::select! {
-            done = &mut work => return done,
+            // A message that is there already comes before the first call starts.
+            biased;
             () = cx.interrupted() => interrupt.cancel(),
+            done = &mut work => return done,
         }
         work.await
     }
 
-    async fn answer(
-        &self,
-        cx: &LoopCx,
-        calls: Vec<Admitted>,
-        class: ToolErrorClass,
-        text: &str,
-    ) -> Result<(), Failure> {
-        if calls.is_empty() {
-            return Ok(());
-        }
-        self.door.refuse(calls, class, text, cx.emit.as_ref()).await
+    async fn answer(&self, cx: &LoopCx, calls: Vec<Admitted>, text: &str) -> Result<(), Failure> {
+        self.door.refuse(calls, ToolErrorClass::NotRun, text, cx.emit.as_ref()).await
     }
 }
 
-/// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.
-async fn deliver_waiting(cx: &LoopCx) -> Result<(), Failure> {
-    for pending in cx.inbox.waiting() {
-        if pending.delivery == Delivery::Queue {
-            continue;
-        }
-        let message = MessageUser {
-            parts: pending.parts,
-            delivery: Some(pending.delivery),
-            pending_id: Some(pending.id.clone()),
-            idempotency_id: pending.idempotency_id,
-            note: None,
+const LIMIT_REACHED: &str =
+    "Not run: the answer reached the output limit, so this call may be cut. Send it again in smaller pieces.";
+
+impl LoopCx {
+    fn steps(&self) -> u32 {
+        locked(&self.folds.tally).steps
+    }
+
+    /// What the next request carries. An answer with nothing to send (cut, or of reasoning alone) is left out.
+    fn window(&self) -> Vec<Arc<Item>> {
+        let is_sent = |item: &&Arc<Item>| match item.as_ref() {
+            Item::Assistant(answer) => !answer.text.trim().is_empty() || !answer.calls.is_empty(),
+            Item::User(_) | Item::Tool(_) => true,
         };
-        cx.emit.record(vec![Event::MessageUser(message)]).await?;
-        cx.inbox.delivered(&pending.id);
+        locked(&self.folds.transcript).items().iter().filter(is_sent).cloned().collect()
     }
-    Ok(())
+
+    /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.
+    async fn deliver_waiting(&self) -> Result<(), Failure> {
+        for pending in self.inbox.waiting().into_iter().filter(is_for_this_run) {
+            let message = MessageUser {
+                parts: pending.parts,
+                delivery: Some(pending.delivery),
+                pending_id: Some(pending.id.clone()),
+                idempotency_id: pending.idempotency_id,
+                note: None,
+            };
+            self.emit.record(vec![Event::MessageUser(message)]).await?;
+            self.inbox.delivered(&pending.id);
+        }
+        Ok(())
+    }
+
+    /// Closes the inbox, unless a message has come for this run.
+    fn somebody_waits(&self) -> bool {
+        !self.inbox.close_if_empty() && self.inbox.waiting().iter().any(is_for_this_run)
+    }
+
+    /// Returns when a message that waits wants to interrupt. A signal left over from a message that was delivered
+    /// meanwhile is no reason to cut anything.
+    async fn interrupted(&self) {
+        while !self.inbox.waiting().iter().any(|pending| pending.delivery == Delivery::Interrupt) {
+            self.inbox.interrupt().await;
+        }
+    }
+
+    /// Returns when what is under way has to be cut, and says by whom. A person who stops the run comes first.
+    pub(crate) async fn cut(&self) -> Cut {
+        tokio::select! {
+            biased;
+            () = self.abort.cancelled() => Cut::Abort,
+            () = self.interrupted() => Cut::Interrupt,
+        }
+    }
 }
 
-/// `done` of a run.
-pub(crate) fn done_event(end: &LoopEnd, tally: &Tally, errors: u32) -> Event {
-    Event::Done(Done {
-        result: end.result,
-        reason: end.reason.map(str::to_owned),
-        usage: tally.usage.clone(),
-        steps: tally.steps,
-        calls: tally.calls,
-        errors,
-    })
-}
-
-/// What `hames run` exits with.
-pub(crate) fn exit_code(end: &LoopEnd) -> i32 {
-    match end.result {
-        RunResult::Complete => 0,
-        RunResult::Stopped | RunResult::MaxSteps => 3,
-        RunResult::Interrupted => 130,
-        RunResult::Error => match end.failure.as_ref().map(|f| f.class) {
-            Some(ErrorClass::Storage) => 4,
-            Some(ErrorClass::Usage | ErrorClass::Configuration) => 2,
-            _ => 1,
-        },
-    }
+fn is_for_this_run(pending: &Pending) -> bool {
+    pending.delivery != Delivery::Queue
 }

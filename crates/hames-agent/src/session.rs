@@ -1,17 +1,17 @@
 //! A session: its log replayed, its runs recorded.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use hames_protocol::{
-    Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox, InstructionFile, Item,
-    MemoryInbox, MessageUser, Mode, NamedHash, Part, RunDone, RunId, RunResult, RunStart, SessionCreated, SessionId,
-    SessionState, Settings, SettingsChanged, TurnDone,
+    Durability, ENVELOPE_VERSION, Emit, Envelope, Event, EventLog, Failure, Inbox, InstructionFile, Item, MemoryInbox,
+    MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings,
+    SettingsChanged,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, Recorder, locked};
-use crate::run_loop::{LoopCx, LoopEnd, Tally, done_event, exit_code};
-use crate::{Agent, Clock, Watch, recovery};
+use crate::run_loop::LoopCx;
+use crate::{Agent, Clock, Nobody, RunEnd, Watch, recovery};
 
 /// Events read at once while a log is replayed.
 const REPLAY_PAGE: usize = 1_000;
@@ -57,26 +57,13 @@ impl Default for RunControl {
     }
 }
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunEnd {
-    /// The result.
-    pub result: RunResult,
-    /// Why, where the result alone does not say.
-    pub reason: Option<String>,
-    /// What a command exits with.
-    pub exit_code: i32,
-    /// What failed, where something did.
-    pub failure: Option<Failure>,
-}
-
 /// A conversation with its log.
 pub struct Session {
     id: SessionId,
     ports: Ports,
     folds: Arc<Folds>,
     /// `session.created`, until somebody has seen it.
-    unseen: Option<Envelope>,
+    unseen: Mutex<Option<Envelope>>,
 }
 
 impl Session {
@@ -99,21 +86,27 @@ impl Session {
 
     /// An existing session, its log replayed; what a death left open is closed first.
     pub async fn resume(ports: Ports, id: SessionId) -> Result<Self, Failure> {
-        let folds = Arc::new(Folds::default());
-        let mut unseen = None;
-        let mut after = 0;
-        loop {
-            let page = ports.log.read(&id, after, REPLAY_PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = last.seq.unwrap_or(after + page.len() as u64);
-            for envelope in &page {
-                folds.apply(envelope);
-            }
-            unseen = if after == 1 { page.into_iter().next() } else { None };
-        }
-        let session = Self { id, ports, folds, unseen };
-        session.recover().await?;
+        let session = Self { id, ports, folds: Arc::default(), unseen: Mutex::default() };
+        session.replay().await?;
+        session.recover(&(Arc::new(Nobody) as Arc<dyn Watch>)).await?;
         Ok(session)
+    }
+
+    /// Takes in what the log holds beyond what is known.
+    async fn replay(&self) -> Result<(), Failure> {
+        loop {
+            let known = self.state().seq;
+            let page = self.ports.log.read(&self.id, known, REPLAY_PAGE).await?;
+            for envelope in &page {
+                self.folds.apply(envelope);
+            }
+            let now_known = self.state().seq;
+            if now_known == known {
+                return Ok(());
+            }
+            let is_new = now_known == 1;
+            *locked(&self.unseen) = page.into_iter().next().filter(|_| is_new);
+        }
     }
 
     /// The id.
@@ -141,17 +134,42 @@ impl Session {
         )
     }
 
-    async fn recover(&self) -> Result<(), Failure> {
+    /// Closes what a death left open: the step, its calls, the run.
+    async fn recover(&self, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
         let (open_run, turn, step) = {
             let state = self.state();
             (state.open_run.clone(), state.turn, state.step)
         };
-        let Some(run) = open_run else { return Ok(()) };
-        let open_step = self.ports.log.take_open(&self.id).await?;
-        let open_calls = locked(&self.folds.transcript).open_calls().to_vec();
-        let recorder = self.recorder(Arc::new(crate::Nobody));
-        recorder.enter_run(run, turn, (step > 0).then_some(step));
-        recorder.record(recovery::closing_events(open_step, &open_calls, step)).await
+        let (open_calls, is_recorded) = {
+            let transcript = locked(&self.folds.transcript);
+            (transcript.open_calls().to_vec(), transcript.has_open_answer())
+        };
+        let mut tally = locked(&self.folds.tally).clone();
+        let recorder = self.recorder(Arc::clone(watch));
+        let mut events = Vec::new();
+        if open_run.is_some() {
+            // Blocks in the log are whole; what is kept beside it can only be less.
+            let kept = self.ports.log.take_open(&self.id).await?;
+            if tally.in_step {
+                events.extend(recovery::close_step(if is_recorded { Vec::new() } else { kept }));
+            }
+        }
+        // Without an open run these are calls whose result cannot be read any more.
+        events.extend(open_calls.iter().map(recovery::answer));
+        if let Some(run) = open_run {
+            recorder.enter_run(run, turn, (step > 0).then_some(step));
+            tally.errors += u32::try_from(open_calls.len()).unwrap_or(u32::MAX);
+            events.extend(RunEnd::because(RunResult::Interrupted, "crash").events(&tally, tally.last));
+        }
+        recorder.record(events).await
+    }
+
+    /// Shows the session's first event to the first who watches.
+    async fn introduce(&self, watch: &Arc<dyn Watch>) {
+        let created = locked(&self.unseen).take();
+        if let Some(created) = created {
+            watch.see(&[created]).await;
+        }
     }
 
     /// Records changed settings; what is the same already is not recorded again.
@@ -160,6 +178,7 @@ impl Session {
         if before.patched(patch) == before {
             return Ok(());
         }
+        self.introduce(&watch).await;
         let changed = SettingsChanged { settings: patch.clone() };
         self.recorder(watch).record(vec![Event::SettingsChanged(changed)]).await
     }
@@ -173,22 +192,27 @@ impl Session {
         control: &RunControl,
         watch: Arc<dyn Watch>,
     ) -> RunEnd {
-        if let Some(created) = self.unseen.take() {
-            watch.see(&[created]).await;
-        }
+        self.introduce(&watch).await;
+        let ready = self.make_ready(&watch).await;
         let recorder = Arc::new(self.recorder(watch));
-        let began = self.ports.clock.now_ms();
-        let mut tally = Tally::default();
-        let run = self.recorded_run(agent, input, control, &recorder, &mut tally, began);
-        match run.await {
-            Ok(end) => RunEnd {
-                exit_code: exit_code(&end),
-                result: end.result,
-                reason: end.reason.map(str::to_owned),
-                failure: end.failure,
-            },
+        recorder.enter_run(RunId::generate(), self.state().turn + 1, None);
+        let ended = match ready {
+            Ok(()) => self.recorded_run(agent, input, control, &recorder).await,
+            Err(failure) => Err(failure),
+        };
+        match ended {
+            Ok(end) => end,
             Err(failure) => unrecorded_end(&recorder, failure).await,
         }
+    }
+
+    /// A run of this value that did not come to its end (its future was dropped, or the log failed) is closed first.
+    async fn make_ready(&self, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
+        if self.state().open_run.is_none() {
+            return Ok(());
+        }
+        self.replay().await?;
+        self.recover(watch).await
     }
 
     async fn recorded_run(
@@ -197,11 +221,7 @@ impl Session {
         input: RunInput,
         control: &RunControl,
         recorder: &Arc<Recorder>,
-        tally: &mut Tally,
-        began: u64,
-    ) -> Result<LoopEnd, Failure> {
-        let turn = self.state().turn + 1;
-        recorder.enter_run(RunId::generate(), turn, None);
+    ) -> Result<RunEnd, Failure> {
         let mode = input.mode;
         recorder.record(opening_events(agent, input)).await?;
         let cx = LoopCx {
@@ -212,28 +232,10 @@ impl Session {
             inbox: Arc::clone(&control.inbox),
             abort: control.abort.clone(),
         };
-        let end = agent.run_loop(&cx, tally).await?;
-        let mut events = Vec::with_capacity(4);
-        events.extend(end.failure.clone().map(Event::Error));
-        events.push(done_event(&end, tally, self.errors_of_turn()));
-        let duration_ms = self.ports.clock.now_ms().saturating_sub(began);
-        events.push(Event::TurnDone(TurnDone { duration_ms, usage: tally.usage.clone() }));
-        events.push(Event::RunDone(RunDone { result: end.result, exit_code: exit_code(&end) }));
-        recorder.record(events).await?;
+        let end = agent.run_loop(&cx).await?;
+        let tally = locked(&self.folds.tally).clone();
+        recorder.record(end.events(&tally, self.ports.clock.now_ms())).await?;
         Ok(end)
-    }
-
-    /// Calls of the last turn that gave no result.
-    fn errors_of_turn(&self) -> u32 {
-        let transcript = locked(&self.folds.transcript);
-        let errors = transcript
-            .items()
-            .iter()
-            .rev()
-            .take_while(|item| !matches!(item.as_ref(), Item::User(_)))
-            .filter(|item| matches!(item.as_ref(), Item::Tool(tool) if tool.error.is_some()))
-            .count();
-        u32::try_from(errors).unwrap_or(u32::MAX)
     }
 }
 
@@ -264,8 +266,7 @@ fn opening_events(agent: &Agent, input: RunInput) -> Vec<Event> {
 
 /// The log failed: nothing more may happen, but whoever watches must learn how it ended.
 async fn unrecorded_end(recorder: &Recorder, failure: Failure) -> RunEnd {
-    let exit_code = if failure.class == ErrorClass::Storage { 4 } else { 1 };
-    let done = RunDone { result: RunResult::Error, exit_code };
-    recorder.announce(vec![Event::Error(failure.clone()), Event::RunDone(done)]).await;
-    RunEnd { result: RunResult::Error, reason: None, exit_code, failure: Some(failure) }
+    let end = RunEnd::failed(failure.clone());
+    recorder.announce(vec![Event::Error(failure), end.run_done()]).await;
+    end
 }

@@ -1,16 +1,21 @@
 //! One step: send the request, hand on what arrives, record what it came to. Retrying lives here and nowhere else.
 
+mod pieces;
+
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hames_protocol::{
-    Completion, Cut, Delta, ErrorClass, Event, Failure, Item, PreparedInfo, ReasoningDelta, ReasoningDone,
-    RequestOptions, Retry, StepDone, StepStart, TextDelta, TextDone, ToolInputDelta, Usage,
+    Completion, Cut, ErrorClass, Event, Failure, Item, OpenKind, PreparedInfo, ReasoningDone, RequestOptions, Retry,
+    StepDone, StepStart, TextDone,
 };
 use hames_tools::Admitted;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::Agent;
+use crate::recorder::OPEN_STEP_EVERY;
 use crate::run_loop::LoopCx;
+use pieces::Pieces;
 
 /// What a step came to.
 pub(crate) struct StepOutcome {
@@ -18,7 +23,6 @@ pub(crate) struct StepOutcome {
     /// Recorded, not yet run.
     pub(crate) calls: Vec<Admitted>,
     pub(crate) has_text: bool,
-    pub(crate) usage: Option<Usage>,
 }
 
 /// How a step ended.
@@ -33,57 +37,71 @@ pub(crate) enum StepEnd {
     Failed(Failure),
 }
 
-/// One attempt at an answer.
-enum Attempt {
-    /// There is something to record.
-    Answer(Box<Completion>, Option<Cut>),
-    /// Nothing was visible; it may be tried again.
-    Nothing(Failure),
+/// What one request came to.
+#[derive(Default)]
+struct Answer {
+    completion: Completion,
+    /// Why we left it, if we did.
+    cut: Option<Cut>,
+    /// What was being streamed last; `None` where nothing was visible.
+    last: Option<OpenKind>,
 }
 
-impl Attempt {
-    fn answer(completion: Completion, cut: Option<Cut>) -> Self {
-        Self::Answer(Box::new(completion), cut)
+impl Answer {
+    fn cut(cut: Cut) -> Self {
+        Self { cut: Some(cut), ..Self::default() }
+    }
+
+    fn failed(failure: Failure) -> Self {
+        Self { completion: Completion { failure: Some(failure), ..Completion::default() }, ..Self::default() }
+    }
+
+    fn end(&self) -> StepEnd {
+        match self.cut {
+            Some(cut) => StepEnd::Cut(cut),
+            None if self.completion.is_whole() => StepEnd::Whole,
+            None => unfinished(&self.completion),
+        }
+    }
+
+    /// Why asking again may help: it failed, and nobody has seen anything of it.
+    fn worth_another(&self) -> Option<Failure> {
+        let Completion { text, calls, refusal, .. } = &self.completion;
+        let seen = self.last.is_some() || !text.is_empty() || !calls.is_empty() || refusal.is_some();
+        match self.end() {
+            StepEnd::Failed(failure) if !seen => Some(failure),
+            _ => None,
+        }
     }
 }
 
-/// Where the pieces of the open step stand.
-#[derive(Default)]
-struct Offsets {
-    text: u64,
-    reasoning: u64,
-    calls: Vec<u64>,
-    visible: bool,
-}
-
 impl Agent {
-    /// Takes one step. The outer error is the recorder's; the inner one is a failure before anything was visible.
+    /// Takes one step. The outer error is the recorder's; the inner one is a failure before there was a request.
     pub(crate) async fn step(
         &mut self,
         cx: &LoopCx,
-        items: &[Arc<Item>],
+        window: &[Arc<Item>],
         options: &RequestOptions,
         number: u32,
     ) -> Result<Result<StepOutcome, Failure>, Failure> {
-        let prepared = match self.model.prepare(&self.head, items, options).await {
+        let prepared = match self.model.prepare(&self.head, window, options).await {
             Ok(prepared) => prepared,
             Err(failure) => return Ok(Err(failure)),
         };
         cx.emit.record(vec![step_start(number, &prepared)]).await?;
+        let answer = self.ask(cx, seed(&prepared)).await?;
+        self.conclude(cx, answer).await.map(Ok)
+    }
+
+    /// Sends the prepared request until there is something to record: an answer, a cut, or a failure that is final.
+    async fn ask(&mut self, cx: &LoopCx, seed: u64) -> Result<Answer, Failure> {
+        let cut = cx.cut();
+        tokio::pin!(cut);
         let mut attempt = 1;
         loop {
-            let failure = match self.attempt(cx).await {
-                Attempt::Answer(completion, cut) => return self.conclude(cx, *completion, cut).await.map(Ok),
-                Attempt::Nothing(failure) => failure,
-            };
-            if cx.abort.is_cancelled() {
-                return self.conclude(cx, Completion::default(), Some(Cut::Abort)).await.map(Ok);
-            }
-            let seed = u64::from_str_radix(prepared.fingerprint.get(..8).unwrap_or("0"), 16).unwrap_or(0);
-            let Some(delay) = self.retry.delay(attempt, &failure, seed) else {
-                let completion = Completion { failure: Some(failure), ..Completion::default() };
-                return self.conclude(cx, completion, None).await.map(Ok);
-            };
+            let answer = self.attempt(cx, cut.as_mut()).await;
+            let Some(failure) = answer.worth_another() else { return Ok(answer) };
+            let Some(delay) = self.retry.delay(attempt, &failure, seed) else { return Ok(answer) };
             let retry = Retry {
                 attempt,
                 max_attempts: self.retry.max_attempts,
@@ -91,62 +109,70 @@ impl Agent {
                 failure,
             };
             cx.emit.record(vec![Event::Retry(retry)]).await?;
-            wait(cx, delay).await;
-            attempt += 1;
+            tokio::select! {
+                biased;
+                cut = cut.as_mut() => return Ok(Answer::cut(cut)),
+                () = tokio::time::sleep(delay) => attempt += 1,
+            }
         }
     }
 
     /// Sends the prepared request once and streams what comes.
-    async fn attempt(&mut self, cx: &LoopCx) -> Attempt {
+    async fn attempt(&mut self, cx: &LoopCx, mut cut: Pin<&mut impl Future<Output = Cut>>) -> Answer {
         let sent = tokio::select! {
+            biased;
+            cut = cut.as_mut() => return Answer::cut(cut),
             sent = self.model.send() => sent,
-            () = cx.abort.cancelled() => return Attempt::answer(Completion::default(), Some(Cut::Abort)),
-            () = cx.interrupted() => return Attempt::answer(Completion::default(), Some(Cut::Interrupt)),
         };
         let mut stream = match sent {
             Ok(stream) => stream,
-            Err(failure) => return Attempt::Nothing(failure),
+            Err(failure) => return Answer::failed(failure),
         };
-        let mut offsets = Offsets::default();
+        let mut pieces = Pieces::default();
+        let mut pause = tokio::time::interval_at(Instant::now() + OPEN_STEP_EVERY, OPEN_STEP_EVERY);
+        pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let cut = loop {
             let deltas = tokio::select! {
                 biased;
-                () = cx.abort.cancelled() => break Some(Cut::Abort),
-                () = cx.interrupted() => break Some(Cut::Interrupt),
+                cut = cut.as_mut() => break Some(cut),
                 deltas = stream.next() => deltas,
+                // A stream that pauses: what it has said so far is kept all the same.
+                _ = pause.tick() => Some(Vec::new()),
             };
             match deltas {
-                Some(deltas) => cx.emit.flow(offsets.events(deltas)).await,
+                Some(deltas) => cx.emit.flow(pieces.events(deltas)).await,
                 None => break None,
             }
         };
-        let completion = stream.finish();
-        let nothing = cut.is_none() && !offsets.visible && completion.calls.is_empty();
-        match completion.failure.clone().or_else(|| incomplete(&completion)) {
-            Some(failure) if nothing => Attempt::Nothing(failure),
-            _ => Attempt::answer(completion, cut),
-        }
+        Answer { completion: stream.finish(), cut, last: pieces.last() }
     }
 
     /// Records what a step came to, in one append: reasoning, text, calls, `step.done`.
-    async fn conclude(&self, cx: &LoopCx, completion: Completion, cut: Option<Cut>) -> Result<StepOutcome, Failure> {
-        let whole = cut.is_none() && completion.is_whole();
-        let end = step_end(&completion, cut, whole);
-        let shown_cut = cut.or(match &end {
+    async fn conclude(&self, cx: &LoopCx, answer: Answer) -> Result<StepOutcome, Failure> {
+        let end = answer.end();
+        let shown_cut = match &end {
+            StepEnd::Whole => None,
+            StepEnd::Cut(cut) => Some(*cut),
             StepEnd::OutputLimit => Some(Cut::Limit),
             StepEnd::Failed(_) => Some(Cut::Stream),
-            _ => None,
-        });
+        };
+        // Only the block that was being streamed is cut; what came before it is complete.
+        let cut_of = |kind| shown_cut.filter(|_| answer.last == Some(kind));
+        let whole = matches!(end, StepEnd::Whole);
         let Completion { text, reasoning, calls, refusal, finish_reason, usage, cost, timings, request_id, .. } =
-            completion;
+            answer.completion;
+
         let mut events = Vec::with_capacity(reasoning.len() + calls.len() + 2);
-        for (index, block) in (0..).zip(reasoning) {
-            events.push(Event::ReasoningDone(ReasoningDone { index, block, cut: shown_cut }));
+        let last_block = reasoning.len().saturating_sub(1);
+        for (at, block) in reasoning.into_iter().enumerate() {
+            let cut = cut_of(OpenKind::Reasoning).filter(|_| at == last_block);
+            let index = u32::try_from(at).unwrap_or(u32::MAX);
+            events.push(Event::ReasoningDone(ReasoningDone { index, block, cut }));
         }
-        let text = if text.is_empty() { refusal.unwrap_or_default() } else { text };
+        let text = if text.trim().is_empty() { refusal.unwrap_or_default() } else { text };
         let has_text = !text.trim().is_empty();
         if has_text {
-            events.push(Event::TextDone(TextDone { index: 0, text, cut: shown_cut }));
+            events.push(Event::TextDone(TextDone { index: 0, text, cut: cut_of(OpenKind::Text) }));
         }
         let calls: Vec<Admitted> = calls.into_iter().map(|call| self.door.admit(call)).collect();
         events.extend(calls.iter().map(|call| Event::ToolCall(call.event.clone())));
@@ -160,10 +186,9 @@ impl Agent {
             output = usage.as_ref().and_then(|u| u.output).unwrap_or(0),
             ms = timings.total_ms,
         );
-        let done = StepDone { finish_reason, whole, usage: usage.clone(), cost, timings, request_id };
-        events.push(Event::StepDone(done));
+        events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
         cx.emit.record(events).await?;
-        Ok(StepOutcome { end, calls, has_text, usage })
+        Ok(StepOutcome { end, calls, has_text })
     }
 }
 
@@ -177,77 +202,31 @@ fn step_start(number: u32, prepared: &PreparedInfo) -> Event {
     })
 }
 
-fn step_end(completion: &Completion, cut: Option<Cut>, whole: bool) -> StepEnd {
-    if let Some(cut) = cut {
-        return StepEnd::Cut(cut);
-    }
-    if whole {
-        return StepEnd::Whole;
-    }
+/// Spreads the waits of clients that fail together: requests differ, so do their fingerprints.
+fn seed(prepared: &PreparedInfo) -> u64 {
+    prepared.fingerprint.bytes().fold(0, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+/// What an answer that is not whole comes to.
+fn unfinished(completion: &Completion) -> StepEnd {
     if let Some(failure) = completion.failure.clone() {
         return StepEnd::Failed(failure);
     }
-    match completion.finish_reason.as_deref() {
-        Some("length") => StepEnd::OutputLimit,
-        Some("content_filter") => StepEnd::Failed(Failure::new(
+    StepEnd::Failed(match completion.finish_reason.as_deref() {
+        Some("length") => return StepEnd::OutputLimit,
+        Some("content_filter") => Failure::new(
             ErrorClass::ContentFilter,
             "The provider's content filter stopped the answer. Rephrase the request, or use another model.",
-        )),
-        Some("error") => StepEnd::Failed(Failure::new(
+        ),
+        Some("error") => Failure::new(
             ErrorClass::ServerError,
             "The provider ended the answer with an error and no words of its own. Try again, or use another model.",
-        )),
-        _ => StepEnd::Failed(
-            incomplete(completion).unwrap_or_else(|| Failure::new(ErrorClass::StreamIncomplete, CUT_SHORT)),
-        ),
-    }
-}
-
-const CUT_SHORT: &str =
-    "The answer ended before the provider said it was complete. What arrived is kept; continue the session to go on.";
-
-/// The failure of an answer that ended without saying how. Worth another try while nothing was visible.
-fn incomplete(completion: &Completion) -> Option<Failure> {
-    let unfinished = completion.finish_reason.as_deref().is_none_or(str::is_empty) && !completion.is_whole();
-    unfinished.then(|| Failure::new(ErrorClass::StreamIncomplete, CUT_SHORT).retryable())
-}
-
-async fn wait(cx: &LoopCx, delay: Duration) {
-    tokio::select! {
-        () = tokio::time::sleep(delay) => {}
-        () = cx.abort.cancelled() => {}
-    }
-}
-
-impl Offsets {
-    fn events(&mut self, deltas: Vec<Delta>) -> Vec<Event> {
-        self.visible |= !deltas.is_empty();
-        deltas.into_iter().map(|delta| self.event(delta)).collect()
-    }
-
-    fn event(&mut self, delta: Delta) -> Event {
-        fn step(offset: &mut u64, text: &str) -> u64 {
-            let before = *offset;
-            *offset += text.len() as u64;
-            before
-        }
-        match delta {
-            Delta::Text(text) => Event::TextDelta(TextDelta { index: 0, offset: step(&mut self.text, &text), text }),
-            Delta::Reasoning(text) => {
-                Event::ReasoningDelta(ReasoningDelta { index: 0, offset: step(&mut self.reasoning, &text), text })
-            }
-            Delta::ToolInput { call, name, text } => {
-                let at = call as usize;
-                if self.calls.len() <= at {
-                    self.calls.resize(at + 1, 0);
-                }
-                Event::ToolInputDelta(ToolInputDelta {
-                    index: call,
-                    offset: step(&mut self.calls[at], &text),
-                    name,
-                    text,
-                })
-            }
-        }
-    }
+        )
+        .retryable(),
+        _ => Failure::new(
+            ErrorClass::StreamIncomplete,
+            "The answer ended before the provider said it was complete. What arrived is kept; continue the session to go on.",
+        )
+        .retryable(),
+    })
 }

@@ -124,6 +124,13 @@ struct InboxState {
     closed: bool,
 }
 
+impl InboxState {
+    /// What is meant for the run that goes on; a queued message is for one of its own.
+    fn for_this_run(&self) -> impl Iterator<Item = &Pending> {
+        self.waiting.iter().filter(|pending| pending.delivery != Delivery::Queue)
+    }
+}
+
 /// An inbox fed from the same process.
 #[derive(Debug, Default)]
 pub struct MemoryInbox {
@@ -147,12 +154,20 @@ impl MemoryInbox {
         }
         Ok(())
     }
+
+    /// Closes the inbox, whatever the run came to, and gives back what it did not take: queued messages, and those that
+    /// came too late for a run that failed or was stopped.
+    pub fn close(&self) -> Vec<Pending> {
+        let mut state = locked(&self.state);
+        state.closed = true;
+        std::mem::take(&mut state.waiting)
+    }
 }
 
 #[async_trait]
 impl Inbox for MemoryInbox {
     fn waiting(&self) -> Vec<Pending> {
-        locked(&self.state).waiting.clone()
+        locked(&self.state).for_this_run().cloned().collect()
     }
 
     fn delivered(&self, id: &PendingId) {
@@ -161,7 +176,7 @@ impl Inbox for MemoryInbox {
 
     fn close_if_empty(&self) -> bool {
         let mut state = locked(&self.state);
-        state.closed = state.waiting.is_empty();
+        state.closed |= state.for_this_run().next().is_none();
         state.closed
     }
 

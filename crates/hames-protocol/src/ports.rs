@@ -115,7 +115,8 @@ pub trait Inbox: Send + Sync {
     fn waiting(&self) -> Vec<Pending>;
     /// The message is in the transcript now.
     fn delivered(&self, id: &PendingId);
-    /// Closes the inbox if nothing waits, so that a later message starts a new run; `false` where something waits.
+    /// Closes the inbox if neither interrupt nor steer waits, so that a later message starts a new run; `false` where one
+    /// waits. Queued messages are not for this run and do not count.
     fn close_if_empty(&self) -> bool;
     /// Returns when a message wants to interrupt the step.
     async fn interrupt(&self);
