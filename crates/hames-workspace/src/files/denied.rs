@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hames_tools::FileKind;
@@ -24,6 +24,7 @@ const MAX_INODES: usize = 20_000;
 #[derive(Debug)]
 pub(super) struct Denied {
     places: Vec<PathBuf>,
+    latest: Mutex<Option<Arc<DeniedNow>>>,
     inside: Mutex<Option<Inside>>,
 }
 
@@ -34,27 +35,19 @@ struct Inside {
     files: HashSet<(u64, u64)>,
 }
 
-/// A denied place as it is now: it may have been made, or become a link, since the last look.
-#[derive(Debug)]
-struct Now {
-    path: PathBuf,
-    identity: Option<(u64, u64)>,
-}
-
 impl Denied {
     pub(super) fn new(places: Vec<PathBuf>) -> Self {
-        Self { places, inside: Mutex::default() }
+        Self { places, latest: Mutex::default(), inside: Mutex::default() }
     }
 
-    /// The places as they are at this moment, for many questions in a row.
-    pub(super) fn look(&self) -> DeniedNow {
-        let places = self.places.iter().flat_map(|path| {
-            let real = resolve::resolve(Path::new("/"), path).ok();
-            let identity = real.as_ref().and_then(|place| place.meta).map(|meta| meta.identity);
-            let written = Now { path: path.clone(), identity };
-            [Some(written), real.map(|place| Now { path: place.path, identity })].into_iter().flatten()
-        });
-        DeniedNow { places: places.collect() }
+    /// The places as they are at this moment: they may have been made, or become links, since the last look.
+    pub(super) fn look(&self) -> Arc<DeniedNow> {
+        let seen: Vec<Option<Meta>> = self.places.iter().map(|path| sys::stat_path(path).ok()).collect();
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some(known) if known.seen == seen => known.clone(),
+            _ => latest.insert(Arc::new(DeniedNow::look(&self.places, seen))).clone(),
+        }
     }
 
     /// Whether an open file is one of those inside, under another name.
@@ -94,26 +87,39 @@ impl Denied {
 /// The denied places at one moment.
 #[derive(Debug)]
 pub(super) struct DeniedNow {
-    places: Vec<Now>,
+    /// What was there, links not followed: while this is so, the rest holds.
+    seen: Vec<Option<Meta>>,
+    /// As written, and where that leads.
+    paths: Vec<PathBuf>,
+    identities: Vec<(u64, u64)>,
 }
 
 impl DeniedNow {
-    /// Whether a path lies in a denied place or is one, going by how it is written.
-    pub(super) fn covers_written(&self, path: &Path) -> bool {
-        self.places.iter().any(|place| path.starts_with(&place.path))
+    fn look(places: &[PathBuf], seen: Vec<Option<Meta>>) -> Self {
+        let real: Vec<_> = places.iter().filter_map(|path| resolve::resolve(Path::new("/"), path).ok()).collect();
+        let identities = real.iter().filter_map(|place| Some(place.meta?.identity)).collect();
+        let paths = places.iter().cloned().chain(real.into_iter().map(|place| place.path)).collect();
+        DeniedNow { seen, paths, identities }
     }
 
-    /// Whether a path without links lies in a denied place or is one, however it is written.
-    pub(super) fn covers(&self, path: &Path) -> bool {
-        if self.covers_written(path) {
-            return true;
-        }
-        self.places.iter().any(|place| place.identity.is_some())
-            && path.ancestors().any(|part| sys::stat_path(part).is_ok_and(|meta| self.is(meta.identity)))
+    /// Whether a path lies in a denied place or is one, going by how it is written.
+    pub(super) fn covers_written(&self, path: &Path) -> bool {
+        self.paths.iter().any(|place| path.starts_with(place))
+    }
+
+    /// Whether a path without links lies in a denied place or is one, however it is written. `known` is a folder that
+    /// is known not to.
+    pub(super) fn covers(&self, path: &Path, known: Option<&Path>) -> bool {
+        self.covers_written(path)
+            || !self.identities.is_empty()
+                && path
+                    .ancestors()
+                    .take_while(|part| Some(*part) != known)
+                    .any(|part| sys::stat_path(part).is_ok_and(|meta| self.is(meta.identity)))
     }
 
     /// Whether this is the identity of a denied place itself.
     pub(super) fn is(&self, identity: (u64, u64)) -> bool {
-        self.places.iter().any(|place| place.identity == Some(identity))
+        self.identities.contains(&identity)
     }
 }

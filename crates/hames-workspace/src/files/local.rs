@@ -68,7 +68,7 @@ impl LocalFs {
             return Err(wrong_kind(&shown, FileKind::File, "a folder"));
         }
         let denied = Denied::new(options.denied);
-        if denied.look().covers(&canonical) {
+        if denied.look().covers(&canonical, None) {
             return Err(FsError::Denied { path: shown.into_owned() });
         }
         let within = Anchor::open(&canonical, walker).map_err(|error| fs_error(&shown, error))?;
@@ -78,7 +78,7 @@ impl LocalFs {
 
     /// The anchor a path is opened beneath, and the path from there.
     fn anchor<'p>(&self, path: &'p FsPath) -> Result<(&Anchor, &'p Path), FsError> {
-        if self.denied.look().covers(&path.abs) {
+        if self.denied.look().covers(&path.abs, Some(&self.root)) {
             return Err(FsError::Denied { path: path.shown.clone() });
         }
         if let Ok(relative) = path.abs.strip_prefix(&self.root) {
@@ -131,7 +131,7 @@ impl LocalFs {
     /// What a link in a folder leads to, where that is inside the root and not denied.
     pub(super) fn follow(&self, link: &Path, denied: &DeniedNow) -> Option<(PathBuf, Meta)> {
         let Place { path, meta } = resolve::resolve(&self.root, link).ok()?;
-        let reachable = path.starts_with(&self.root) && !denied.covers(&path);
+        let reachable = path.starts_with(&self.root) && !denied.covers(&path, Some(&self.root));
         meta.filter(|_| reachable).map(|meta| (path, meta))
     }
 }
@@ -149,7 +149,7 @@ impl FsProvider for LocalFs {
             return Err(io_failure(&path.replace('\0', "\\0"), "a path cannot hold a NUL byte"));
         }
         let place = resolve::resolve(&self.root, Path::new(path)).map_err(|error| fs_error(path, error))?;
-        if self.denied.look().covers(&place.path) {
+        if self.denied.look().covers(&place.path, Some(&self.root)) {
             return Err(FsError::Denied { path: path.to_owned() });
         }
         Ok(self.fs_path(place.path, place.meta.map(|meta| meta.identity)))

@@ -11,7 +11,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
 use hames_tools::FileKind;
@@ -211,6 +211,32 @@ pub(super) fn open_write(folder: impl AsFd, name: &OsStr) -> io::Result<File> {
 pub(super) fn create_new(folder: impl AsFd, name: &OsStr, mode: u32) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(File::from(fs::openat(folder, name, flags, bits(mode))?))
+}
+
+/// Makes a file in a folder that has no name yet, so that nothing is left of it should this process die. Nothing where
+/// the system has no such files, or they could not be given a name later.
+pub(super) fn create_unnamed(folder: impl AsFd, mode: u32) -> Option<File> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let file = File::from(fs::openat(folder, ".", flags, bits(mode)).ok()?);
+        fs::stat(own_path(&file)).is_ok().then_some(file)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = (folder, mode);
+        None
+    }
+}
+
+/// Gives an unnamed file its name, unless something has that name.
+pub(super) fn name(file: &File, folder: impl AsFd, name: &OsStr) -> io::Result<()> {
+    Ok(fs::linkat(fs::CWD, own_path(file), folder, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// The path by which this process reaches its own open file.
+fn own_path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 #[allow(clippy::unnecessary_cast)] // the type of mode bits differs between platforms

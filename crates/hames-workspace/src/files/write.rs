@@ -148,11 +148,8 @@ impl Spot<'_> {
         let mode = sys::stat(&temp.file).map_err(|error| self.error(error))?.mode;
         let staged = StagedWrite { target: path.abs.clone(), before: None, after_hash: hash_of(content), mode };
         record(&staged)?;
-        match sys::rename_new(&self.folder, &temp.name, self.name) {
-            Ok(()) => {
-                temp.moved();
-                Ok(staged)
-            }
+        match temp.become_new(self.name) {
+            Ok(()) => Ok(staged),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(FsError::Changed { path: self.shown.to_owned() })
             }
@@ -179,11 +176,8 @@ impl Spot<'_> {
         let before = staged.before.as_deref().unwrap_or_default();
         self.unchanged(&old, before)?;
         let file = match temp {
-            Some(temp) => match sys::rename(&self.folder, &temp.name, self.name) {
-                Ok(()) => {
-                    temp.moved();
-                    return Ok(staged);
-                }
+            Some(temp) => match temp.replace(self.name) {
+                Ok(()) => return Ok(staged),
                 Err(error) if rename_cannot_be(&error) => {
                     sys::open_write(&self.folder, self.name).map_err(|error| self.error(error))?
                 }
@@ -212,16 +206,9 @@ impl Spot<'_> {
         Ok(Some(temp))
     }
 
-    /// A new hidden file beside the target that holds the content, on disk.
+    /// A new file beside the target that holds the content, on disk.
     fn stage(&self, content: &[u8], mode: u32) -> io::Result<Temp<'_>> {
-        let mut temp = loop {
-            let name = staged_name();
-            match sys::create_new(&self.folder, &name, mode) {
-                Ok(file) => break Temp { folder: &self.folder, name, file, moved: false },
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        };
+        let mut temp = Temp::new(&self.folder, mode)?;
         temp.file.write_all(content)?;
         // Without this a crash of the machine could leave a renamed but empty file.
         temp.file.sync_all()?;
@@ -287,24 +274,61 @@ pub(super) fn is_staged(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with(STAGED_PREFIX) && name.ends_with(STAGED_SUFFIX))
 }
 
-/// A staged file, removed unless it took its place.
+/// A staged file: without a name where the system can do that, else hidden and removed unless it took its place.
 struct Temp<'a> {
     folder: &'a OwnedFd,
-    name: OsString,
     file: File,
-    moved: bool,
+    name: Option<OsString>,
 }
 
-impl Temp<'_> {
-    fn moved(mut self) {
-        self.moved = true;
+impl<'a> Temp<'a> {
+    fn new(folder: &'a OwnedFd, mode: u32) -> io::Result<Self> {
+        if let Some(file) = sys::create_unnamed(folder, mode) {
+            return Ok(Temp { folder, file, name: None });
+        }
+        let (file, name) = fresh(|name| sys::create_new(folder, name, mode))?;
+        Ok(Temp { folder, file, name: Some(name) })
+    }
+
+    /// Takes a name that nothing has yet.
+    fn become_new(mut self, name: &OsStr) -> io::Result<()> {
+        match &self.name {
+            None => sys::name(&self.file, self.folder, name)?,
+            Some(staged) => sys::rename_new(self.folder, staged, name)?,
+        }
+        self.name = None;
+        Ok(())
+    }
+
+    /// Takes the place of the file with this name.
+    fn replace(mut self, name: &OsStr) -> io::Result<()> {
+        let staged = match self.name.take() {
+            Some(staged) => staged,
+            None => fresh(|staged| sys::name(&self.file, self.folder, staged))?.1,
+        };
+        let staged = self.name.insert(staged);
+        sys::rename(self.folder, staged, name)?;
+        self.name = None;
+        Ok(())
     }
 }
 
 impl Drop for Temp<'_> {
     fn drop(&mut self) {
-        if !self.moved {
-            let _ = sys::remove_file(self.folder, &self.name);
+        if let Some(name) = &self.name {
+            let _ = sys::remove_file(self.folder, name);
+        }
+    }
+}
+
+/// Makes something under a name that nothing has.
+fn fresh<T>(make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(T, OsString)> {
+    loop {
+        let name = staged_name();
+        match make(&name) {
+            Ok(made) => return Ok((made, name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -40,7 +40,7 @@ impl ShellProvider for NoShell {
     async fn run(
         &self,
         _request: ShellRequest,
-        _output: &mut (dyn FnMut(&[u8]) + Send),
+        _output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
     ) -> Result<ShellOutcome, ShellError> {
         Err(ShellError("no command may be run here".into()))
     }

@@ -54,7 +54,7 @@ impl ShellProvider for NoShell {
     async fn run(
         &self,
         _request: ShellRequest,
-        _output: &mut (dyn FnMut(&[u8]) + Send),
+        _output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
     ) -> Result<ShellOutcome, ShellError> {
         Err(ShellError("there is no shell here".into()))
     }

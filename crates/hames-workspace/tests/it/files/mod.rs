@@ -5,6 +5,5 @@ mod edits;
 mod kit;
 mod paths;
 mod reading;
-mod scratch;
 mod walking;
 mod writes;
