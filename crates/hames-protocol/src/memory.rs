@@ -176,7 +176,8 @@ impl Inbox for MemoryInbox {
 
     fn close_if_empty(&self) -> bool {
         let mut state = locked(&self.state);
-        state.closed |= state.for_this_run().next().is_none();
+        let is_empty = state.for_this_run().next().is_none();
+        state.closed |= is_empty;
         state.closed
     }
 
