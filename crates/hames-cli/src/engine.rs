@@ -13,9 +13,9 @@ use hames_protocol::{
     BlobSource, Failure, Head, InstructionFile, Mode, ModelInfo, NobodyAnswers, Part, SessionId, Settings,
 };
 use hames_store::Store;
-use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ToolSet};
+use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, ToolSet};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
-use hames_workspace::shell::{LocalShell, LocalShellOptions, Reaper};
+use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -93,7 +93,8 @@ impl Job<'_> {
         session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
         let settings = session.state().settings.clone();
         let instructions = hames_skills::load_instructions(&self.folder);
-        let door = self.door(&self.chosen.info)?;
+        let shell: Arc<dyn ShellProvider> = Arc::new(self.shell()?);
+        let door = self.door(&self.chosen.info, Arc::clone(&shell))?;
         let system =
             system_text(instructions.iter().map(|file| (file.path.to_str().unwrap_or("?"), file.text.as_str())));
         let head = Arc::new(Head { tools: door.specs(), system });
@@ -108,25 +109,32 @@ impl Job<'_> {
             instructions: instructions.iter().map(recorded).collect(),
         };
         let control = RunControl { abort: self.abort.clone(), ..RunControl::default() };
-        Ok(session.run(&mut agent, input, &control, Arc::clone(&self.watch)).await)
+        let end = session.run(&mut agent, input, &control, Arc::clone(&self.watch)).await;
+        shell.sweep().await;
+        Ok(end)
     }
 
-    fn door(&self, info: &ModelInfo) -> Result<Arc<Door>, Failure> {
+    /// The shell of the run. What it keeps on disk lies beside the blobs, so that a long output is moved and not copied.
+    fn shell(&self) -> Result<LocalShell, Failure> {
+        let options = LocalShellOptions {
+            shell: self.env.find_program("bash").unwrap_or_else(|| "/bin/sh".into()),
+            env: self.env.without(&self.config.key_vars()),
+            reaper: std::env::current_exe().ok().map(|program| ReaperCommand { program, args: vec![REAPER.into()] }),
+            spool_dir: self.home.data().join("spool"),
+            run_cookie: format!("{}-{}", std::process::id(), self.session),
+        };
+        LocalShell::new(options).map_err(internal)
+    }
+
+    fn door(&self, info: &ModelInfo, shell: Arc<dyn ShellProvider>) -> Result<Arc<Door>, Failure> {
         let all = ToolSet::new(hames_workspace::tools()).map_err(internal)?;
         let tools = if info.context_window <= LEAN_WINDOW { all.select(&LEAN_TOOLS).map_err(internal)? } else { all };
         let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.home.private() }).map_err(internal)?;
-        let shell = LocalShell::new(LocalShellOptions {
-            shell: None,
-            env: self.env.without(&self.config.key_vars()),
-            reaper: std::env::current_exe().ok().map(|program| Reaper { program, args: vec![REAPER.into()] }),
-            spool_dir: None,
-            run_cookie: None,
-        });
         Ok(Arc::new(Door::new(DoorParts {
             tools,
             policy: Policy::default(),
             fs: Arc::new(fs),
-            shell: Arc::new(shell),
+            shell,
             blobs: self.store.blobs(),
             approver: Arc::new(NobodyAnswers),
             secrets: Secrets::new(self.config.secrets()),

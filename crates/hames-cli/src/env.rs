@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 /// The environment as it was when the process began.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +34,22 @@ impl Env {
         self.get(name).is_some_and(|value| value != "0")
     }
 
-    /// What child processes are given: everything but the named variables.
-    pub(crate) fn without(&self, names: &[String]) -> Vec<(OsString, OsString)> {
+    /// What child processes are given: everything that is text, but the named variables.
+    pub(crate) fn without(&self, names: &[String]) -> Vec<(String, String)> {
         self.vars
             .iter()
-            .filter(|(name, _)| !names.iter().any(|n| name.as_os_str() == OsStr::new(n)))
-            .map(|(name, value)| (name.clone(), value.clone()))
+            .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+            .filter(|(name, _)| !names.contains(name))
             .collect()
+    }
+
+    /// The program of that name in `PATH`, by its absolute path.
+    pub(crate) fn find_program(&self, name: &str) -> Option<PathBuf> {
+        let folders = std::env::split_paths(self.get_os("PATH")?).collect::<Vec<_>>();
+        let is_program = |path: &PathBuf| {
+            path.is_absolute() && path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+        };
+        folders.into_iter().map(|folder| folder.join(name)).find(is_program)
     }
 
     /// The proxy for a URL, after `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` (either case). A server on
@@ -139,6 +150,6 @@ mod tests {
     #[test]
     fn children_do_not_get_the_named_variables() {
         let env = Env::of(&[("OPENAI_API_KEY", "k"), ("PATH", "/bin")]);
-        assert_eq!(env.without(&["OPENAI_API_KEY".into()]), vec![(OsString::from("PATH"), OsString::from("/bin"))]);
+        assert_eq!(env.without(&["OPENAI_API_KEY".into()]), vec![("PATH".to_owned(), "/bin".to_owned())]);
     }
 }

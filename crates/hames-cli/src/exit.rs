@@ -38,6 +38,14 @@ impl Stop {
         Stop::from(Failure::new(ErrorClass::Storage, message))
     }
 
+    /// A session that cannot be had: in use, or its name taken. Nothing is broken; the command asked for the wrong one.
+    pub(crate) fn at_session(error: LogError) -> Stop {
+        match error {
+            LogError::Busy(message) => Stop::usage(message),
+            other => other.into(),
+        }
+    }
+
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
@@ -66,8 +74,7 @@ impl From<Failure> for Stop {
 impl From<LogError> for Stop {
     fn from(error: LogError) -> Stop {
         match error {
-            // Somebody else is at work: nothing is broken, the command was given at the wrong moment.
-            LogError::Busy(_) | LogError::NoSession(_) => Stop::usage(error.to_string()),
+            LogError::NoSession(_) => Stop::usage(error.to_string()),
             other => Stop::from(Failure::from(other)),
         }
     }
@@ -106,7 +113,8 @@ mod tests {
             assert_eq!(code_of(class), code, "{class}");
         }
         assert_eq!(Stop::OutputClosed.code(), 0);
-        assert_eq!(Stop::from(LogError::Busy("held".into())).code(), 2);
+        assert_eq!(Stop::at_session(LogError::Busy("held".into())).code(), 2);
+        assert_eq!(Stop::from(LogError::Busy("database locked".into())).code(), 4);
         assert_eq!(Stop::from(LogError::Damaged("x".into())).code(), 4);
     }
 }

@@ -42,7 +42,7 @@ struct Log {
 
 impl Subscriber for Log {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= self.level && metadata.target().starts_with(OURS) && metadata.is_event()
+        *metadata.level() <= self.level && metadata.target().starts_with(OURS) && !metadata.is_span()
     }
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(self.level.into())

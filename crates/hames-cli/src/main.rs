@@ -34,7 +34,12 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     // The reaper is this same program under a hidden name; it must not read the environment or parse anything.
     if args.get(1).is_some_and(|arg| arg == engine::REAPER) {
-        hames_workspace::shell::reap();
+        hames_workspace::shell::run_reaper();
+        return ExitCode::SUCCESS;
+    }
+    // Asked for by scripts all the time; worth not building the whole command line for.
+    if args.len() == 2 && args.get(1).is_some_and(|arg| arg == "--version" || arg == "-V") {
+        output::print_version();
         return ExitCode::SUCCESS;
     }
     match Cli::try_parse_from(&args) {

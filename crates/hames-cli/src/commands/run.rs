@@ -202,7 +202,7 @@ impl Request {
                 Named::New(name) => return self.new_session(store, config, &name, holder),
             },
         };
-        let lease = store.lease(&info.id, holder)?;
+        let lease = store.lease(&info.id, holder).map_err(Stop::at_session)?;
         let settings = settings_of(&info);
         let chosen = config.choose(self.flags.model.as_ref(), Some(&settings.patched(&self.flags)))?;
         Ok(Target { session: info.id, name: info.name, chosen, patch: self.flags.clone(), _lease: lease })
@@ -241,14 +241,13 @@ fn code_of(end: &RunEnd, was_closed: bool, signals: &Signals) -> u8 {
     }
 }
 
-/// `--attach a.txt b.txt "prompt"`: the last value is the prompt where no file has that name.
+/// `--attach a.txt b.txt "prompt"`: without a prompt of its own place, the last value that names nothing is it. The first
+/// value of all is always a file.
 fn prompt_among(attach: &mut Vec<PathBuf>) -> Option<String> {
-    let last = attach.last()?;
-    if attach.len() < 2 || (last != Path::new("-") && last.exists()) {
-        return None;
-    }
-    let prompt = last.to_str()?.to_owned();
-    attach.pop();
+    let is_prompt = |value: &PathBuf| value == Path::new("-") || !value.exists();
+    let at = attach.iter().skip(1).rposition(is_prompt)? + 1;
+    let prompt = attach[at].to_str()?.to_owned();
+    attach.remove(at);
     Some(prompt)
 }
 
@@ -302,13 +301,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_attach_is_the_prompt_where_it_is_no_file() {
+    fn a_value_of_attach_that_names_nothing_is_the_prompt() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.txt");
         std::fs::write(&file, "x").unwrap();
         for (given, prompt, left) in [
             (vec![file.clone(), "do it".into()], Some("do it"), 1),
             (vec![file.clone(), "-".into()], Some("-"), 1),
+            (vec![file.clone(), "do it".into(), file.clone()], Some("do it"), 2),
+            (vec!["missing".into(), "do it".into()], Some("do it"), 1),
             (vec![file.clone(), file.clone()], None, 2),
             (vec!["missing".into()], None, 1),
             (vec![], None, 0),

@@ -45,7 +45,9 @@ pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
             let info = existing(&store, &folder, &session)?;
             let name = name.trim();
             check_name(name)?;
-            let renamed = store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?;
+            let renamed = store
+                .rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")
+                .map_err(Stop::at_session)?;
             if json {
                 out.json(&View::of(&renamed))?;
             } else {
@@ -216,7 +218,7 @@ fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out
             None => return Err(Stop::usage(format!("deleting \"{name}\" is for good; confirm with --yes"))),
         }
     }
-    store.delete(&info.id, "hames sessions delete")?;
+    store.delete(&info.id, "hames sessions delete").map_err(Stop::at_session)?;
     if json {
         out.json(&json!({"deleted": info.id.as_str(), "name": info.name}))?;
     } else {

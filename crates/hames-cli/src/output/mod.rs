@@ -66,6 +66,11 @@ impl Write for Out {
     }
 }
 
+/// Prints name and version. Nobody is told where standard output is closed.
+pub(crate) fn print_version() {
+    let _ = writeln!(std::io::stdout(), "hames {}", env!("CARGO_PKG_VERSION"));
+}
+
 /// Says something on standard error. Nobody is told where even that is closed.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

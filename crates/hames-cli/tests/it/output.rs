@@ -115,9 +115,9 @@ fn a_closed_stdout_ends_the_run_quietly_like_an_interrupt() {
 #[test]
 fn a_closed_stdout_from_the_beginning_is_no_failure() {
     let (user, _provider) = User::saying("ok");
-    let mut command = Command::new("sh");
+    let mut command = Command::new("bash");
     let hames = user.command(&[]);
-    command.arg("-c").arg("\"$0\" run x | true; exit ${PIPESTATUS:-0}").arg(hames.get_program());
+    command.arg("-c").arg("\"$0\" run x | true; exit ${PIPESTATUS[0]}").arg(hames.get_program());
     command.current_dir(user.project()).env_clear();
     command.envs(hames.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let ended = Ended::of(command.output().unwrap());
