@@ -271,7 +271,11 @@ struct NoShell;
 
 #[async_trait]
 impl ShellProvider for NoShell {
-    async fn run(&self, _: ShellRequest, _: &mut (dyn FnMut(&[u8]) + Send)) -> Result<ShellOutcome, ShellError> {
+    async fn run(
+        &self,
+        _: ShellRequest,
+        _: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
+    ) -> Result<ShellOutcome, ShellError> {
         Err(ShellError("no shell".into()))
     }
 }
