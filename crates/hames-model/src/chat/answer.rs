@@ -35,7 +35,9 @@ pub(crate) struct Answer {
     /// Whether a choice was seen, whatever it held.
     begun: bool,
     bytes: usize,
-    pub(crate) done_marker: bool,
+    done_marker: bool,
+    /// Whether the stream cannot be read on.
+    stopped: bool,
 }
 
 impl Answer {
@@ -51,7 +53,18 @@ impl Answer {
 
     /// Whether nothing more will be taken.
     pub(crate) fn is_over(&self) -> bool {
-        self.done_marker || self.bytes > MAX_ANSWER_BYTES
+        self.done_marker || self.stopped
+    }
+
+    /// The end marker was seen.
+    pub(crate) fn mark_done(&mut self) {
+        self.done_marker = true;
+    }
+
+    /// Keeps the first failure and takes nothing more.
+    pub(crate) fn stop(&mut self, failure: Failure) {
+        self.fail(failure);
+        self.stopped = true;
     }
 
     /// Keeps the first failure.
@@ -75,7 +88,7 @@ impl Answer {
             }
         }
         if self.bytes > MAX_ANSWER_BYTES {
-            self.fail(place.failure(
+            self.stop(place.failure(
                 ErrorClass::StreamIncomplete,
                 &format!("the answer passed {} MB and was cut", MAX_ANSWER_BYTES / 1024 / 1024),
                 "Use another model or a lower output limit",
@@ -246,7 +259,8 @@ impl Answer {
         if let Some(accident) = accident {
             self.fail(accident);
         }
-        if !(self.done_marker && self.usage.is_some() || self.done_marker && self.groq_usage.is_some()) {
+        let has_usage = self.usage.is_some() || self.groq_usage.is_some();
+        if !(self.done_marker && has_usage) {
             let what = if self.begun { "the answer broke off before its end" } else { "the answer was empty" };
             self.fail(place.failure(ErrorClass::StreamIncomplete, what, "Try again").retryable());
         }

@@ -73,8 +73,7 @@ impl Decoder {
         state.carried = false;
         if let Err(error) = reader.feed(bytes, &mut |event| state.event(event)) {
             let failure = state.place.failure(ErrorClass::StreamIncomplete, &error.to_string(), "Use another endpoint");
-            state.answer.fail(failure);
-            state.answer.done_marker = true;
+            state.answer.stop(failure);
         }
         state.carried
     }
@@ -205,7 +204,7 @@ impl State {
         let data = data.strip_prefix(b"data:").map_or(data, <[u8]>::trim_ascii);
         match data.first() {
             None => {}
-            Some(b'[') if data.eq_ignore_ascii_case(b"[DONE]") => self.answer.done_marker = true,
+            Some(b'[') if data.eq_ignore_ascii_case(b"[DONE]") => self.answer.mark_done(),
             Some(b'{') => match serde_json::from_slice::<Chunk<'_>>(data) {
                 Ok(chunk) => self.chunk(&chunk, data, is_error),
                 Err(_) => self.odd_payload(data, is_error),
@@ -240,7 +239,7 @@ impl State {
         }
         match text[read_to..].trim() {
             "" => {}
-            rest if rest.eq_ignore_ascii_case("[DONE]") => self.answer.done_marker = true,
+            rest if rest.eq_ignore_ascii_case("[DONE]") => self.answer.mark_done(),
             // What is left at the end of a body was cut with it.
             _ if self.at_end => {}
             _ => self.unreadable(),
@@ -279,3 +278,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn a_delay_is_found_wherever_it_is_said() {
         let now = UNIX_EPOCH + Duration::from_secs(784_111_777);
-        let cases: &[(&[(&str, &str)], &str, Option<u64>)] = &[
+        type Headers<'a> = &'a [(&'a str, &'a str)];
+        let cases: &[(Headers<'_>, &str, Option<u64>)] = &[
             (&[("retry-after-ms", "1500"), ("retry-after", "9")], "", Some(1500)),
             (&[("retry-after", "16")], "", Some(16_000)),
             (&[("retry-after", "2.5")], "", Some(2_500)),

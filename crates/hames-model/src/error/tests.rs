@@ -1,1 +1,231 @@
+use super::*;
+use ErrorClass::*;
 
+fn place() -> Place {
+    let mut endpoint = Endpoint::new("acme", "https://api.acme.example").with_key("sk-live-0123456789");
+    endpoint.headers.push(("x-extra".into(), "Bearer header-secret".into()));
+    Place::new(&endpoint, "api.acme.example", "acme-large")
+}
+
+fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+    let pair = |(name, value): &(&str, &str)| {
+        (name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse::<reqwest::header::HeaderValue>().unwrap())
+    };
+    pairs.iter().map(pair).collect()
+}
+
+#[test]
+fn a_refusal_is_named_by_what_it_says_and_retried_only_where_that_helps() {
+    let cases: &[(u16, &str, ErrorClass, bool)] = &[
+        // Keys.
+        (401, r#"{"error":{"message":"Bad key","code":"invalid_api_key"}}"#, Auth, false),
+        (401, "", Auth, false),
+        (400, r#"{"error":"Incorrect API key provided."}"#, Auth, false),
+        (400, r#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#, Auth, false),
+        (403, r#"{"detail":"Forbidden"}"#, Auth, false),
+        (401, r#"{"detail":"Invalid API Key"}"#, Auth, false),
+        // Money.
+        (429, r#"{"error":{"message":"x","type":"insufficient_quota"}}"#, QuotaExhausted, false),
+        (402, "Prompt tokens limit exceeded: 9 > 5", QuotaExhausted, false),
+        (400, r#"{"error":{"message":"Your credit balance is too low"}}"#, QuotaExhausted, false),
+        (403, r#"{"code":"c","error":"Your team does not have any credits yet"}"#, QuotaExhausted, false),
+        (429, "Weekly limit. Please try again in 58 hours.", QuotaExhausted, false),
+        (
+            429,
+            r#"{"error":{"message":"Quota","details":[{"quotaId":"RequestsPerDayPerProject"}]}}"#,
+            QuotaExhausted,
+            false,
+        ),
+        (200, "Upstream error: insufficient balance (1008)", QuotaExhausted, false),
+        // Waiting helps.
+        (429, "", RateLimit, true),
+        (429, r#"{"error":{"message":"You exceeded your current quota. Please retry in 54.8s."}}"#, RateLimit, true),
+        (429, r#"{"message":"Requests rate limit exceeded"}"#, RateLimit, true),
+        (400, r#"{"__type":"x","code":"ThrottlingException","message":"slow"}"#, RateLimit, true),
+        (429, r#"{"message":"Service tier capacity exceeded for this model."}"#, Overloaded, true),
+        (503, r#"{"error":{"message":"Loading model"}}"#, Overloaded, true),
+        (529, r#"{"error":{"type":"overloaded_error"}}"#, Overloaded, true),
+        (500, "", ServerError, true),
+        (502, "<html><title>Bad gateway</title></html>", ServerError, true),
+        (408, "", Timeout, true),
+        // Waiting does not.
+        (429, "Request too large on tokens per min (TPM): Limit 30000, Requested 31538.", RequestExceedsTpm, false),
+        (413, "on tokens per minute (TPM): Limit 6000, Requested 12328", RequestExceedsTpm, false),
+        (500, r#"{"error":{"message":"tools param requires --jinja flag"}}"#, InvalidRequest, false),
+        (501, "", ServerError, false),
+        // Models and addresses.
+        (404, r#"{"error":{"message":"The model `x` does not exist","code":"model_not_found"}}"#, ModelNotFound, false),
+        (404, r#"{"error":"model 'x' not found"}"#, ModelNotFound, false),
+        (404, r#"{"error":{"type":"not_found_error","message":"model: x"}}"#, ModelNotFound, false),
+        (404, "404 page not found", WrongBaseUrl, false),
+        (404, r#"{"detail":"Not Found"}"#, WrongBaseUrl, false),
+        (404, "", WrongBaseUrl, false),
+        (405, "", WrongBaseUrl, false),
+        (404, "<!DOCTYPE html><html>…</html>", WrongBaseUrl, false),
+        // The request.
+        (400, r#"{"error":{"message":"Bad","type":"invalid_request_error"}}"#, InvalidRequest, false),
+        (422, r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, InvalidRequest, false),
+        (
+            400,
+            r#"{"error":{"code":"unsupported_parameter","message":"Use 'max_completion_tokens'"}}"#,
+            InvalidRequestFixable,
+            true,
+        ),
+        (
+            400,
+            "`max_tokens` must be less than or equal to `16384`, less than the `context_window`",
+            MaxTokensTooLarge,
+            false,
+        ),
+        (400, "max_tokens is too large: 9. This model supports at most 5 completion tokens", MaxTokensTooLarge, false),
+        (
+            400,
+            "This model's maximum context length is 4097 tokens. However, you requested 4120 tokens",
+            ContextOverflow,
+            false,
+        ),
+        (
+            400,
+            "'max_tokens' is too large: 8. The maximum context length is 4 and you have 2 input tokens",
+            ContextOverflow,
+            false,
+        ),
+        (413, "", ContextOverflow, false),
+        (500, r#"{"error":{"type":"exceed_context_size_error","n_ctx":5}}"#, ContextOverflow, false),
+        (429, "Too many tokens, please wait before trying again.", RateLimit, true),
+        (400, r#"{"error":{"code":"tool_use_failed","message":"x"}}"#, ToolUseFailed, true),
+        (400, r#"{"error":{"code":"content_filter","message":"x"}}"#, ContentFilter, false),
+        (400, "An assistant message with 'tool_calls' must be followed by tool messages", WireRule, false),
+        (400, "The reasoning_content in the thinking mode must be passed back", WireRule, false),
+        (400, "unknown variant `image_url`, expected `text`", UnsupportedInput, false),
+        // Quoted by a gateway.
+        (
+            502,
+            r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"no\"}}"}}}"#,
+            ServerError,
+            true,
+        ),
+        (
+            400,
+            r#"{"error":{"message":"Error from provider: {\"error\":{\"message\":\"Invalid API key\",\"code\":\"invalid_api_key\"}}"}}"#,
+            Auth,
+            false,
+        ),
+        (200, "data: {\"error\":{\"message\":\"bad request\",\"code\":400}}\n\n", InvalidRequest, false),
+        (200, r#"{"error":{"message":"busy","code":"503"}}"#, Overloaded, true),
+        (200, r#"{"error":"something broke"}"#, ServerError, true),
+    ];
+    for (status, body, class, retryable) in cases {
+        let failure = place().refused(*status, &HeaderMap::new(), body.as_bytes());
+        assert_eq!((failure.class, failure.retryable), (*class, *retryable), "{status} {body}\n{failure:#?}");
+        assert_eq!(failure.status, Some(*status));
+        assert!(failure.message.contains("acme") && failure.message.ends_with('.'), "{}", failure.message);
+    }
+}
+
+#[test]
+fn a_header_may_overrule_whether_trying_again_helps() {
+    let retryable = |status, value| place().refused(status, &headers(&[("x-should-retry", value)]), b"").retryable;
+    assert!(!retryable(500, "false"));
+    assert!(!retryable(429, "false"));
+    assert!(retryable(409, "true"));
+    assert!(!retryable(400, "true"));
+}
+
+#[test]
+fn the_providers_words_are_kept_verbatim_but_for_keys_and_length() {
+    let words = |body: &str| place().refused(400, &HeaderMap::new(), body.as_bytes()).provider_message;
+    assert_eq!(words(r#"{"error":{"message":"Näh: \"x\"\nno"}}"#).as_deref(), Some("Näh: \"x\"\nno"));
+    assert_eq!(words(r#"{"error":"text"}"#).as_deref(), Some("text"));
+    assert_eq!(words(r#"{"object":"error","message":"flat"}"#).as_deref(), Some("flat"));
+    assert_eq!(words(r#"{"detail":[{"msg":"first"},{"msg":"second"}]}"#).as_deref(), Some("first"));
+    assert_eq!(words("plain words").as_deref(), Some("plain words"));
+    assert_eq!(
+        words(r#"{"error":{"message":"m","metadata":{"raw":"the upstream says no"}}}"#).as_deref(),
+        Some("the upstream says no")
+    );
+    assert_eq!(words(r#"{"error":{"code":"x"}}"#), None);
+    assert_eq!(words(""), None);
+    assert_eq!(words("<html><body>sk-live-0123456789</body></html>"), None);
+    assert_eq!(words("key sk-live-0123456789, header-secret").as_deref(), Some("key ****, ****"));
+    let long = words(&format!("{{\"error\":\"{}\"}}", "é".repeat(5000))).unwrap();
+    assert!(long.len() <= 2048 && long.len() > 2040 && long.chars().all(|c| c == 'é'));
+}
+
+#[test]
+fn a_refusal_carries_its_request_id_and_the_delay_asked_for() {
+    let failure = place().refused(429, &headers(&[("x-request-id", "req_7"), ("retry-after", "3")]), b"{}");
+    assert_eq!(failure.request_id.as_deref(), Some("req_7"));
+    assert_eq!(failure.retry_after_ms, Some(3000));
+    let failure = place().refused(403, &headers(&[("cf-ray", "abc")]), b"<html><title>Attention  Required!</title>");
+    assert_eq!(failure.request_id.as_deref(), Some("abc"));
+    assert!(failure.message.contains("a web page titled \"Attention Required!\""), "{}", failure.message);
+}
+
+#[test]
+fn a_redirect_is_told_and_not_followed() {
+    let failure = place().refused(308, &headers(&[("location", "https://other.example/v1?key=1")]), b"");
+    assert_eq!((failure.class, failure.retryable), (WrongBaseUrl, false));
+    assert!(failure.message.contains("https://other.example/v1 ") && !failure.message.contains("key=1"));
+}
+
+#[test]
+fn no_body_makes_it_panic() {
+    let nested = (0..12).fold("x".to_owned(), |inner, _| serde_json::json!({ "error": inner.to_string() }).to_string());
+    let deep = "[".repeat(5000);
+    for body in
+        [nested.as_str(), deep.as_str(), "{", "data:", "data: {", "<", "<title", "\u{feff}{}", "{\"error\":[[[1]]]}"]
+    {
+        place().refused(400, &HeaderMap::new(), body.as_bytes());
+    }
+    place().refused(200, &HeaderMap::new(), b"\xff\xfe\x00");
+}
+
+/// Real error bodies with the class they should get, where somebody has them.
+#[test]
+fn recorded_refusals_get_their_class() {
+    let Some(folder) = std::env::var_os("HAMES_TEST_DATA") else {
+        println!("skipped: HAMES_TEST_DATA is not set");
+        return;
+    };
+    let read = |name: &str| std::fs::read_to_string(std::path::Path::new(&folder).join(name)).unwrap();
+    let mut wrong = Vec::new();
+    for line in read("errors.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let body = row["body"].as_str().unwrap();
+        // A stream that ends so is no refusal, and what was only described has no body.
+        if body.contains("\"finish_reason\":\"SAFETY\"") || row["shape"] == "described" {
+            continue;
+        }
+        let pairs: Vec<(&str, &str)> =
+            row["headers"].as_object().unwrap().iter().map(|(k, v)| (k.as_str(), v.as_str().unwrap())).collect();
+        let failure = place().refused(row["status"].as_u64().unwrap() as u16, &headers(&pairs), body.as_bytes());
+        let found = (failure.class.as_str(), failure.retryable);
+        let expected = (row["class"].as_str().unwrap(), row["retryable"].as_bool().unwrap());
+        if found != expected {
+            wrong.push(format!("{found:?} instead of {expected:?}: {line}"));
+        }
+    }
+    for line in read("overflow.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let body = row["body"].as_str().unwrap();
+        if row["text_detectable"] != true || body.contains("\"finish_reason\":\"model_context") {
+            continue;
+        }
+        let failure = place().refused(row["status"].as_u64().unwrap() as u16, &HeaderMap::new(), body.as_bytes());
+        let look_alike = row.get("class").and_then(Value::as_str).unwrap_or("context_overflow");
+        if failure.class.as_str() != look_alike {
+            wrong.push(format!("{} instead of {look_alike}: {line}", failure.class));
+        }
+    }
+    for line in read("error-bodies.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let status = row["status"].as_u64().unwrap() as u16;
+        let failure = place().refused(status, &HeaderMap::new(), row["body"].as_str().unwrap().as_bytes());
+        if failure.provider_message.is_none() {
+            wrong.push(format!("no words: {line}"));
+        }
+        println!("{status} {} {:?}", failure.class, failure.provider_message);
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,1 +1,277 @@
+use super::*;
+use hames_protocol::{AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, SessionId, ToolItem};
+use proptest::prelude::*;
+use serde_json::Value;
 
+use crate::Endpoint;
+
+fn encoder() -> Encoder {
+    Encoder::new(Style { model: "m".into(), thinking: None, replay_reasoning: None, limit_name: "max_tokens" })
+}
+
+fn place() -> Place {
+    Place::new(&Endpoint::new("p", "http://h"), "h", "m")
+}
+
+fn head(system: &str) -> Arc<Head> {
+    Arc::new(Head { tools: Vec::new(), system: system.into() })
+}
+
+fn user(text: &str) -> Arc<Item> {
+    Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+}
+
+fn answer(text: &str, calls: &[(&str, &str)]) -> Arc<Item> {
+    let calls = calls.iter().map(|(own, provider)| CallItem {
+        call_id: (*own).into(),
+        provider_id: (*provider).into(),
+        name: "Read".into(),
+        arguments: "{}".into(),
+        input: None,
+        label: Label::default(),
+        declaration: None,
+        extra: None,
+    });
+    Arc::new(Item::Assistant(AssistantItem { text: text.into(), calls: calls.collect(), ..AssistantItem::default() }))
+}
+
+fn result(own: &str) -> Arc<Item> {
+    let item = ToolItem { call_id: own.into(), name: "Read".into(), text: "ok".into(), error: None, blob: None };
+    Arc::new(Item::Tool(item))
+}
+
+fn prepare(encoder: &mut Encoder, head: &Arc<Head>, items: &[Arc<Item>]) -> (String, PreparedInfo) {
+    prepare_with(encoder, head, items, &RequestOptions::default(), &MemoryBlobs::default()).unwrap()
+}
+
+fn prepare_with(
+    encoder: &mut Encoder,
+    head: &Arc<Head>,
+    items: &[Arc<Item>],
+    options: &RequestOptions,
+    blobs: &MemoryBlobs,
+) -> Result<(String, PreparedInfo), Failure> {
+    let place = place();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (body, info) = runtime.block_on(encoder.prepare(head, items, options, blobs, &place))?;
+    let text: Vec<u8> = body.frames.concat();
+    assert_eq!(text.len() as u64, body.len);
+    assert_eq!(info.bytes, body.len);
+    Ok((String::from_utf8(text).unwrap(), info))
+}
+
+fn messages(text: &str) -> Vec<Value> {
+    let body: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    body["messages"].as_array().unwrap().clone()
+}
+
+fn wire_ids(text: &str) -> (Vec<String>, Vec<String>) {
+    let mut calls = Vec::new();
+    let mut results = Vec::new();
+    for message in messages(text) {
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            calls.push(call["id"].as_str().unwrap().to_owned());
+        }
+        results.extend(message["tool_call_id"].as_str().map(str::to_owned));
+    }
+    (calls, results)
+}
+
+#[test]
+fn a_request_that_grows_keeps_every_byte_it_had() {
+    let mut encoder = encoder();
+    for head in [head("be brief"), head("")] {
+        let mut items = Vec::new();
+        let mut before: Option<String> = None;
+        let mut prints = Vec::new();
+        for n in 0..20 {
+            let call = format!("own{n}");
+            items.extend([user(&format!("q{n} 台")), answer("", &[(&call, "c")]), result(&call)]);
+            let (text, info) = prepare(&mut encoder, &head, &items);
+            if let Some(before) = before {
+                let kept = before.strip_suffix("]}").unwrap();
+                assert!(text.starts_with(kept), "{before}\n{text}");
+                assert_eq!(info.changed_at, Some(kept.len() as u64));
+                assert_eq!(info.changed_why, "appended");
+            }
+            messages(&text);
+            assert!(!prints.contains(&info.fingerprint));
+            prints.push(info.fingerprint);
+            before = Some(text);
+        }
+    }
+}
+
+#[test]
+fn where_a_request_parts_from_the_one_before_is_told() {
+    let (a, b, c) = (user("a"), answer("b", &[]), user("c"));
+    for system in ["s", ""] {
+        let head_one = head(system);
+        let mut encoder = encoder();
+        let (first, info) = prepare(&mut encoder, &head_one, &[a.clone(), b.clone(), c.clone()]);
+        assert_eq!((info.changed_at, info.changed_why), (None, "first"));
+
+        let other = answer("B", &[]);
+        let (text, info) = prepare(&mut encoder, &head_one, &[a.clone(), other, c.clone()]);
+        assert_eq!((info.changed_at, info.changed_why), (Some(first_difference(&first, &text)), "item"));
+
+        let (fewer, info) = prepare(&mut encoder, &head_one, std::slice::from_ref(&c));
+        assert_eq!((info.changed_at, info.changed_why), (Some(first_difference(&text, &fewer)), "item"));
+
+        let (more, info) = prepare(&mut encoder, &head_one, &[c.clone(), user("d")]);
+        assert_eq!((info.changed_at, info.changed_why), (Some(first_difference(&fewer, &more)), "appended"));
+
+        let (text, info) = prepare(&mut encoder, &head("other"), &[c.clone(), b.clone()]);
+        assert_eq!(info.changed_why, "head");
+        assert!(info.changed_at.unwrap() <= first_difference(&more, &text));
+
+        let (again, info) = prepare(&mut encoder, &head("other"), &[c.clone(), b.clone()]);
+        assert_eq!(again, text);
+        assert_eq!((info.changed_at, info.changed_why), (Some(text.len() as u64), "appended"));
+    }
+}
+
+fn first_difference(a: &str, b: &str) -> u64 {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() as u64
+}
+
+#[test]
+fn another_output_limit_changes_only_the_end() {
+    let mut encoder = encoder();
+    let (head, items) = (head("s"), [user("a")]);
+    let limit = |n| RequestOptions { max_output_tokens: Some(n), ..RequestOptions::default() };
+    let blobs = MemoryBlobs::default();
+    let (one, _) = prepare_with(&mut encoder, &head, &items, &limit(10), &blobs).unwrap();
+    let (two, info) = prepare_with(&mut encoder, &head, &items, &limit(20), &blobs).unwrap();
+    assert!(two.ends_with(",\"max_tokens\":20}"));
+    assert_eq!(info.changed_at, Some(first_difference(&one, &two)));
+    assert!(info.changed_at.unwrap() > one.find("messages").unwrap() as u64 + 20);
+}
+
+#[test]
+fn a_provider_id_is_kept_where_it_can_be_told_apart_and_replaced_where_not() {
+    let long_own = "x".repeat(50);
+    // own id and provider id of each call, a step each unless joined; the wire ids that must come out
+    type Step<'a> = Vec<(&'a str, &'a str)>;
+    let cases: Vec<(Vec<Step<'_>>, Vec<&str>)> = vec![
+        (vec![vec![("a", "call_0")], vec![("b", "call_1")]], vec!["call_0", "call_1"]),
+        (vec![vec![("a", "call_0")], vec![("b", "call_0")]], vec!["call_0", "b"]),
+        (vec![vec![("a", ""), ("b", "")]], vec!["a", "b"]),
+        (vec![vec![("a", "same"), ("b", "same")]], vec!["same", "b"]),
+        (vec![vec![("a", " ")]], vec!["a"]),
+        (vec![vec![("a", "functions.add:0")]], vec!["functions.add:0"]),
+        (vec![vec![("a", "call_0")], vec![("b", "call_0")], vec![("c", ""), ("d", "")]], vec!["call_0", "b", "c", "d"]),
+        (vec![vec![("a", "b")], vec![("b", "")]], vec!["b", ""]),
+        (vec![vec![(&long_own, "")]], vec![""]),
+        (vec![vec![("ü w", "")]], vec![""]),
+    ];
+    for (steps, expected) in cases {
+        let mut items = vec![user("go")];
+        for step in &steps {
+            items.push(answer("", step));
+            items.extend(step.iter().map(|(own, _)| result(own)));
+        }
+        let (text, _) = prepare(&mut encoder(), &head("s"), &items);
+        let (calls, results) = wire_ids(&text);
+        assert_eq!(calls, results, "every result stands next to its own call: {steps:?}");
+        let distinct: HashSet<&String> = calls.iter().collect();
+        assert_eq!(distinct.len(), calls.len(), "{steps:?}");
+        for (found, expected) in calls.iter().zip(expected) {
+            if expected.is_empty() {
+                assert!(found.len() <= 40 && found.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b)));
+            } else {
+                assert_eq!(found, expected, "{steps:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_stays_what_it_was_when_the_front_of_the_window_goes() {
+    let steps: Vec<Arc<Item>> =
+        ["a", "b", "c"].iter().flat_map(|own| [user("q"), answer("", &[(own, "call_0")]), result(own)]).collect();
+    let mut encoder = encoder();
+    let (whole, _) = prepare(&mut encoder, &head("s"), &steps);
+    let (rest, _) = prepare(&mut encoder, &head("s"), &steps[3..]);
+    assert_eq!(wire_ids(&whole).0[1..], wire_ids(&rest).0);
+    let more = [&steps[3..], &[user("q"), answer("", &[("d", "call_0")]), result("d")]].concat();
+    let (more, _) = prepare(&mut encoder, &head("s"), &more);
+    assert_eq!(wire_ids(&more).0, ["b", "c", "call_0"]);
+}
+
+#[test]
+fn a_result_without_its_call_is_refused_before_it_is_sent() {
+    let place_failure = prepare_with(
+        &mut encoder(),
+        &head("s"),
+        &[user("a"), result("ghost")],
+        &RequestOptions::default(),
+        &MemoryBlobs::default(),
+    );
+    assert_eq!(place_failure.unwrap_err().class, ErrorClass::WireRule);
+}
+
+#[test]
+fn neighbouring_user_items_are_one_message_also_across_an_empty_answer() {
+    let empty = answer(" ", &[]);
+    let (text, _) =
+        prepare(&mut encoder(), &head(""), &[empty.clone(), user("a"), user("b"), empty, user("c"), answer("d", &[])]);
+    let messages = messages(&text);
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[0]["content"], "a\n\nb\n\nc");
+}
+
+#[test]
+fn an_image_is_sent_as_long_as_it_is_kept() {
+    let blobs = MemoryBlobs::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let session = SessionId::from("s");
+    let kept = runtime.block_on(blobs.put(&session, "", BlobSource::Bytes(b"PNG".to_vec()))).unwrap();
+    let lost = hames_protocol::BlobRef { hash: "0".repeat(64), ..kept.clone() };
+    let image = |blob| Part::Image { blob, media_type: "image/png".into(), name: None };
+    let item = Item::User(UserItem { parts: vec![image(kept), image(lost)], note: None });
+    let (text, _) =
+        prepare_with(&mut encoder(), &head(""), &[Arc::new(item)], &RequestOptions::default(), &blobs).unwrap();
+    let content = &messages(&text)[0]["content"];
+    assert_eq!(content[0]["image_url"]["url"], "data:image/png;base64,UE5H");
+    assert_eq!(content[1]["text"], "[an image was attached here and is no longer kept]");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: crate::proptest_cases(), ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_items_say_a_body_is_valid_and_rendering_anew_gives_the_same(
+        texts in prop::collection::vec(any::<String>(), 1..8),
+        arguments in ".*",
+        name in ".*",
+        extra in ".*",
+    ) {
+        let items: Vec<Arc<Item>> = texts.iter().enumerate().flat_map(|(n, text)| {
+            let own = format!("own{n}");
+            let call = CallItem {
+                call_id: own.as_str().into(),
+                provider_id: text.clone(),
+                name: name.clone(),
+                arguments: arguments.clone(),
+                input: None,
+                label: Label::default(),
+                declaration: None,
+                extra: Some(extra.clone()),
+            };
+            let answer = AssistantItem { text: text.clone(), calls: vec![call], ..AssistantItem::default() };
+            [user(text), Arc::new(Item::Assistant(answer)), result(&own)]
+        }).collect();
+        let head = head(&texts[0]);
+        let mut grown = encoder();
+        for n in 0..=items.len() {
+            // A result may be cut off; its call then stands alone, which is not this crate's to judge.
+            prepare(&mut grown, &head, &items[..n]);
+        }
+        let (one, _) = prepare(&mut grown, &head, &items);
+        let (fresh, _) = prepare(&mut encoder(), &head, &items);
+        prop_assert_eq!(&one, &fresh);
+        let (calls, results) = wire_ids(&one);
+        prop_assert_eq!(calls, results);
+    }
+}
