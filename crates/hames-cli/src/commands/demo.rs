@@ -62,13 +62,14 @@ fn play(args: &DemoArgs, env: &Env) -> Result<u8, Stop> {
     };
     let code = request.run_with(env, &home, &config)?;
     if !args.json && code == exit::COMPLETE {
-        let folder = folder.display();
+        let show = format!("hames sessions show -C {} \"{PROMPT}\"", folder.display());
         say(&format!(
-            "\nThat was a real run with a scripted model; its session is kept. Next:\n\
-             \x20 hames sessions show -C {folder} \"{PROMPT}\"          read it again\n\
-             \x20 hames sessions show -C {folder} \"{PROMPT}\" --runs   every call, file and cost\n\
-             \x20 hames doctor                                  what a run with a real model needs\n\
-             \x20 hames run --mode build \"{PROMPT}\"   the same in your own project"
+            "\nThat was a real run with a scripted model; its session is kept. Read it again, or its ledger:\n\
+             \x20 {show}\n\
+             \x20 {show} --runs\n\
+             With a real model, in a project of your own:\n\
+             \x20 hames doctor\n\
+             \x20 hames run --mode build \"{PROMPT}\""
         ));
     }
     Ok(code)

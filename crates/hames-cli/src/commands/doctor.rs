@@ -36,8 +36,9 @@ pub(crate) fn run(env: &Env) -> Result<u8, Stop> {
             Found::Odd(what) => out.line(format!("{}  {name:<9} {what}", style.yellow("note"))),
             Found::Bad { what, remedy } => {
                 bad += 1;
+                let what = what.replace('\n', "\n                ");
                 out.line(format!("{}  {name:<9} {what}", style.red("FAIL")))?;
-                out.line(format!("      {:<9} → {}", "", remedy.replace('\n', "\n                  ")))
+                out.line(format!("                → {remedy}"))
             }
         }
     };

@@ -185,3 +185,33 @@ fn doctor_says_ok_for_what_is_there() {
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.out.contains("FAIL  config"), "{}", ended.out);
 }
+
+#[test]
+fn without_hames_home_everything_lies_in_the_platforms_folders() {
+    let (user, _provider) = User::saying("ok");
+    let base = user.folder("xdg");
+    let run = |args: &[&str]| {
+        let mut command = user.command(args);
+        command.env_remove("HAMES_HOME").env("XDG_CONFIG_HOME", base.join("config"));
+        command.env("XDG_DATA_HOME", base.join("data")).env("XDG_STATE_HOME", base.join("state"));
+        crate::kit::Ended::of(command.output().unwrap())
+    };
+    assert_eq!(run(&["run", "x"]).code, 0);
+    assert!(base.join("data/hames/hames.db").exists());
+    assert!(base.join("state/hames/logs/hames.log").exists());
+    assert_eq!(run(&["config", "path"]).out.trim_end(), base.join("config/hames/config.jsonc").to_str().unwrap());
+    assert_eq!(std::fs::read_dir(user.home()).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(user.project()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_used_but_never_for_this_machine() {
+    let (user, _provider) = User::saying("direct");
+    let proxy = blocking(Script::new()).unwrap();
+    let user = user.var("http_proxy", &proxy.base_url());
+    assert_eq!(user.ok(&["run", "x"]).out, "direct\n");
+    user.write_config(r#"{"model": "p/m", "providers": {"p": {"base_url": "http://model.invalid/v1"}}}"#);
+    // The scripted provider serves no other host's addresses; that it was asked for one is what counts.
+    assert_eq!(user.run(&["run", "x"]).code, 1);
+    assert!(proxy.other_requests().iter().any(|asked| asked.contains("model.invalid")), "{:?}", proxy.other_requests());
+}

@@ -392,15 +392,101 @@ fn children_do_not_get_the_keys_and_no_output_shows_them() {
 
 #[test]
 fn each_step_leaves_a_line_in_the_log_file() {
-    let script =
-        Script::new().turn(Turn::call("List", json!({}))).turn(Turn::call("List", json!({}))).turn(Turn::text("ok"));
+    let script = Script::new()
+        .turns([Turn::call("List", json!({})), Turn::call("List", json!({}))])
+        .respond(|_| Turn::text("ok"));
     let (user, _provider) = User::with(script);
     user.ok(&["run", "x"]);
     let text = std::fs::read_to_string(user.home().join("logs/hames.log")).unwrap();
     assert_eq!(text.lines().filter(|line| line.contains("hames::step")).count(), 3, "{text}");
     assert!(!text.contains("\"messages\""));
     let user = user.var("HAMES_DEBUG", "1");
-    user.run(&["run", "y"]);
+    user.ok(&["run", "y"]);
     let text = std::fs::read_to_string(user.home().join("logs/hames.log")).unwrap();
     assert!(text.contains("\"messages\""), "{text}");
+}
+
+#[test]
+fn tools_stay_in_the_folder_and_never_reach_the_home_of_hames() {
+    let user = User::new();
+    let outside = user.folder("outside");
+    std::fs::write(outside.join("secret.txt"), "outside-content").unwrap();
+    let home = user.project().join("inside-home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("note.txt"), "home-content").unwrap();
+    std::os::unix::fs::symlink(&outside, user.project().join("link")).unwrap();
+    std::os::unix::fs::symlink(home.join("note.txt"), user.project().join("innocent.txt")).unwrap();
+    let paths = [
+        "inside-home/note.txt".to_owned(),
+        "./x/../inside-home/note.txt".into(),
+        home.join("note.txt").display().to_string(),
+        "innocent.txt".into(),
+        "inside-home/config.jsonc".into(),
+        outside.join("secret.txt").display().to_string(),
+        "../outside/secret.txt".into(),
+        "link/secret.txt".into(),
+    ];
+    let mut script = Script::new();
+    for path in &paths {
+        script = script
+            .turn(Turn::call("Read", json!({"path": path})))
+            .turn(Turn::call("Write", json!({"path": path, "content": "overwritten"})));
+    }
+    let provider = hames_testkit::blocking(script.turn(Turn::text("ok"))).unwrap();
+    let user = user.var("OPENAI_BASE_URL", &provider.base_url());
+    let mut command = user.command(&["run", "--json", "--mode", "build", "x"]);
+    let ended = crate::kit::Ended::of(command.env("HAMES_HOME", &home).output().unwrap());
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let types = ended.types();
+    assert!(!types.contains(&"tool.done".to_owned()), "{ended:?}");
+    assert_eq!(types.iter().filter(|name| *name == "tool.error").count(), paths.len() * 2);
+    assert!(!ended.out.contains("outside-content") && !ended.out.contains("home-content"));
+    assert_eq!(std::fs::read_to_string(home.join("note.txt")).unwrap(), "home-content");
+    assert_eq!(std::fs::read_to_string(outside.join("secret.txt")).unwrap(), "outside-content");
+    assert!(!home.join("config.jsonc").exists());
+}
+
+#[test]
+fn analyze_changes_nothing() {
+    let script = Script::new()
+        .turn(Turn::call("Write", json!({"path": "new.txt", "content": "x"})))
+        .turn(Turn::call("StrReplace", json!({"path": "a.txt", "old_string": "old", "new_string": "new"})))
+        .turn(Turn::call("Shell", json!({"command": "touch made"})))
+        .turn(Turn::call("Read", json!({"path": "a.txt"})))
+        .turn(Turn::text("ok"));
+    let (user, _provider) = User::with(script);
+    user.write("a.txt", "old\n");
+    let before = tree(&user.project());
+    let ended = user.ok(&["run", "--json", "x"]);
+    assert_eq!(tree(&user.project()), before);
+    let types = ended.types();
+    assert_eq!(types.iter().filter(|name| *name == "tool.error").count(), 3, "{ended:?}");
+    assert_eq!(types.iter().filter(|name| *name == "tool.done").count(), 1, "{ended:?}");
+    assert_eq!(ended.event("tool.error")["class"], "refused");
+}
+
+#[test]
+fn a_head_larger_than_the_window_exits_1_before_anything_is_sent() {
+    let (user, provider) = User::saying("never");
+    user.write_config(&format!(
+        r#"{{"model": "p/m", "providers": {{"p": {{"base_url": "{}", "models": [{{"id": "m", "context_window": 300}}]}}}}}}"#,
+        provider.base_url()
+    ));
+    let ended = user.run(&["run", "--json", "x"]);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert_eq!(ended.event("error")["class"], "context_overflow");
+    assert_eq!(provider.requests().len(), 0);
+}
+
+#[test]
+fn instruction_files_of_the_repository_reach_the_model() {
+    let (user, provider) = User::saying("ok");
+    user.write(".git/HEAD", "ref: refs/heads/main\n");
+    user.write("AGENTS.md", "Say moo at the root.");
+    let deep = user.write("deep/AGENTS.md", "Say baa down here.");
+    let ended = user.ok(&["run", "--json", "-C", deep.parent().unwrap().to_str().unwrap(), "x"]);
+    let system = provider.requests()[0].messages()[0].to_string();
+    let (root, near) = (system.find("Say moo").unwrap(), system.find("Say baa").unwrap());
+    assert!(root < near);
+    assert_eq!(ended.event("run.start")["instructions"].as_array().unwrap().len(), 2);
 }
