@@ -41,7 +41,11 @@ pub(crate) fn plan(
     path: &str,
     make: impl FnOnce(&str, Option<&[u8]>) -> Result<NewContent, ToolFailure>,
 ) -> Result<Change, ToolFailure> {
+    let as_folder = path.ends_with('/');
     let path = cx.resolve(path)?;
+    if as_folder {
+        return Err(wrong_kind(&path.shown, FileKind::Dir, "a file").into());
+    }
     let old = current(cx, &path)?;
     if let Some(old) = &old {
         let known = cx.state().files.get(&key(&path)).cloned();

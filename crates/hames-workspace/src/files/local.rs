@@ -221,7 +221,7 @@ impl FsProvider for LocalFs {
         visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
     ) -> Result<(), FsError> {
         let meta = self.meta(from)?;
-        walk::walk(self, from, &meta, &self.denied.look(), options, visit)
+        walk::walk(self, from, &meta, self.denied.look(), options, visit)
     }
 }
 
@@ -263,4 +263,82 @@ pub(super) fn fs_error(shown: &str, error: io::Error) -> FsError {
         _ => return io_failure(shown, error.to_string()),
     };
     io_failure(shown, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Every border rule has to hold whoever walks the path.
+    fn walkers() -> [Walker; 2] {
+        [Walker::detect(), Walker::Stepwise]
+    }
+
+    fn workspace(walker: Walker) -> (tempfile::TempDir, LocalFs) {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("w");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir_all(scratch.path().join("secret/b")).unwrap();
+        std::fs::write(root.join("a/b/f"), "inside").unwrap();
+        std::fs::write(scratch.path().join("secret/b/f"), "outside").unwrap();
+        symlink("a", root.join("link")).unwrap();
+        let fs = LocalFs::with_walker(&root, LocalFsOptions::default(), walker).unwrap();
+        (scratch, fs)
+    }
+
+    #[test]
+    fn both_ways_of_walking_open_the_same_and_follow_no_link() {
+        for walker in walkers() {
+            let (_scratch, fs) = workspace(walker);
+            let opens = |relative: &str| match fs.within.folder(Path::new(relative)) {
+                Ok(_) => "opened".to_owned(),
+                Err(error) => format!("{:?}", Errno::from_io_error(&error)),
+            };
+            for (relative, expected) in [
+                ("", "opened"),
+                ("a", "opened"),
+                ("a/b", "opened"),
+                ("link", &format!("{:?}", Some(Errno::LOOP))),
+                ("link/b", &format!("{:?}", Some(Errno::LOOP))),
+                ("a/b/f", &format!("{:?}", Some(Errno::NOTDIR))),
+                ("a/none", &format!("{:?}", Some(Errno::NOENT))),
+                ("..", &format!("{:?}", Some(Errno::INVAL))),
+                ("a/../..", &format!("{:?}", Some(Errno::INVAL))),
+                ("/", &format!("{:?}", Some(Errno::INVAL))),
+            ] {
+                assert_eq!(opens(relative), *expected, "{relative} by {walker:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_ways_of_walking_refuse_a_folder_that_became_a_link() {
+        for walker in walkers() {
+            let (scratch, fs) = workspace(walker);
+            let path = fs.resolve("link/b/f").unwrap();
+            assert_eq!(fs.read(&path, 100).unwrap(), b"inside");
+            let new = fs.resolve("a/b/new").unwrap();
+            std::fs::rename(fs.root.join("a"), fs.root.join("moved")).unwrap();
+            symlink("../secret", fs.root.join("a")).unwrap();
+            assert!(fs.read(&path, 100).is_err(), "{walker:?}");
+            assert!(fs.stat(&path).is_err(), "{walker:?}");
+            for (path, expect) in [(&path, Expect::Hash(write::hash_of(b"outside"))), (&new, Expect::Absent)] {
+                assert!(fs.write(path, b"x", &expect, &mut |_| Ok(())).is_err(), "{walker:?}");
+            }
+            assert_eq!(std::fs::read(scratch.path().join("secret/b/f")).unwrap(), b"outside");
+            assert_eq!(std::fs::read_dir(scratch.path().join("secret/b")).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn both_ways_of_walking_make_missing_folders() {
+        for walker in walkers() {
+            let (_scratch, fs) = workspace(walker);
+            let path = fs.resolve("link/x/y/z").unwrap();
+            fs.write(&path, b"new", &Expect::Absent, &mut |_| Ok(())).unwrap();
+            assert_eq!(std::fs::read(fs.root.join("a/x/y/z")).unwrap(), b"new");
+        }
+    }
 }

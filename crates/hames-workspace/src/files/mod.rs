@@ -14,6 +14,8 @@ mod edit;
 mod local;
 mod nearest;
 mod page;
+#[cfg(test)]
+mod properties;
 mod resolve;
 mod suggest;
 mod sys;

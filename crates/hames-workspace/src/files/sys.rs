@@ -39,7 +39,7 @@ impl Walker {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             use rustix::fs::{CWD, ResolveFlags};
-            let probe = fs::openat2(CWD, "/", folder_flags(), Mode::empty(), ResolveFlags::NO_SYMLINKS);
+            let probe = fs::openat2(CWD, "/", walked_flags(), Mode::empty(), ResolveFlags::NO_SYMLINKS);
             if probe.is_ok() {
                 return Walker::Kernel;
             }
@@ -48,8 +48,13 @@ impl Walker {
     }
 }
 
+/// For one component. Where the kernel walks the path it refuses links itself, and says so.
 fn folder_flags() -> OFlags {
-    SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+    walked_flags() | OFlags::NOFOLLOW
+}
+
+fn walked_flags() -> OFlags {
+    SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
 /// A folder that paths are resolved beneath.
@@ -76,7 +81,7 @@ impl Anchor {
             Walker::Kernel => {
                 use rustix::fs::ResolveFlags;
                 let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-                Ok(fs::openat2(&self.dir, relative, folder_flags(), Mode::empty(), within)?)
+                Ok(fs::openat2(&self.dir, relative, walked_flags(), Mode::empty(), within)?)
             }
             _ => {
                 let mut folder = subfolder(&self.dir, parts[0])?;

@@ -10,6 +10,7 @@
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hames_tools::{FileKind, FsError, FsPath, WalkEntry, WalkOptions};
 use ignore::WalkBuilder;
@@ -27,7 +28,7 @@ pub(super) fn walk(
     fs: &LocalFs,
     from: &FsPath,
     meta: &Meta,
-    denied: &DeniedNow,
+    denied: Arc<DeniedNow>,
     options: &WalkOptions,
     visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
 ) -> Result<(), FsError> {
@@ -39,13 +40,13 @@ pub(super) fn walk(
         }
         kind => return Err(wrong_kind(&from.shown, kind, "a file or folder")),
     }
-    for found in walker(fs, from, options).build() {
+    for found in walker(fs, from, denied.clone(), options).build() {
         // A folder that cannot be read is passed over: the rest is still worth having.
         let Ok(found) = found else { continue };
         if found.depth() == 0 {
             continue;
         }
-        let Some(seen) = look(fs, found.into_path(), denied) else { continue };
+        let Some(seen) = look(fs, found.into_path(), &denied) else { continue };
         if visit(seen).is_break() {
             break;
         }
@@ -53,7 +54,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-fn walker(fs: &LocalFs, from: &FsPath, options: &WalkOptions) -> WalkBuilder {
+fn walker(fs: &LocalFs, from: &FsPath, denied: Arc<DeniedNow>, options: &WalkOptions) -> WalkBuilder {
     use hames_tools::FsProvider;
     let root = fs.root();
     let in_repository = root.ancestors().any(|folder| [".git", ".jj"].iter().any(|name| folder.join(name).exists()));
@@ -77,6 +78,11 @@ fn walker(fs: &LocalFs, from: &FsPath, options: &WalkOptions) -> WalkBuilder {
             return false;
         }
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if denied.covers_written(entry.path())
+            || (is_dir && sys::stat_path(entry.path()).is_ok_and(|meta| denied.is(meta.identity)))
+        {
+            return false;
+        }
         let rule = above.iter().map(|rules| rules.matched(entry.path(), is_dir)).find(|rule| !rule.is_none());
         !rule.is_some_and(|rule| rule.is_ignore())
     });
@@ -98,12 +104,9 @@ fn rules_above(root: &Path, from: &Path) -> Vec<Gitignore> {
         .collect()
 }
 
-/// What a path found by the walk is; nothing for a denied one or one that is gone.
+/// What a path found by the walk is; nothing for one that is gone.
 fn look(fs: &LocalFs, found: PathBuf, denied: &DeniedNow) -> Option<WalkEntry> {
     let meta = sys::stat_path(&found).ok()?;
-    if denied.covers_written(&found) || (meta.kind == FileKind::Dir && denied.is(meta.identity)) {
-        return None;
-    }
     let mut path = fs.fs_path(found, Some(meta.identity));
     if meta.kind != FileKind::Link {
         return Some(entry(path, &meta));

@@ -1,10 +1,11 @@
 //! Writes: atomic, with everything but the content kept, and nothing left behind when they fail.
 
+use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use hames_tools::{Expect, FsError, FsProvider, StagedWrite};
+use hames_tools::{Expect, FsError, FsProvider, StagedWrite, WalkOptions};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 use serde_json::json;
 
@@ -84,6 +85,27 @@ async fn a_link_stays_a_link_and_its_target_changes() {
     assert_eq!(std::fs::read_link(bench.path("link")).unwrap(), Path::new("target"));
     assert_eq!(bench.bytes("target"), b"two\n");
     assert_eq!(mode(&bench.path("target")), 0o711);
+}
+
+#[test]
+fn extended_attributes_are_kept() {
+    let bench = Bench::new();
+    let path = bench.file("f", "one");
+    if let Err(error) = rustix::fs::setxattr(&path, "user.note", b"kept", rustix::fs::XattrFlags::empty()) {
+        return skipped("extended_attributes_are_kept", &error.to_string());
+    }
+    bench.fs.write(&bench.fs.resolve("f").unwrap(), b"two", &hash(b"one"), &mut |_| Ok(())).unwrap();
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(&path, "user.note", &mut value[..]).unwrap();
+    assert_eq!(&value[..length], b"kept");
+}
+
+#[tokio::test]
+async fn a_path_that_ends_in_a_slash_is_no_file() {
+    let bench = Bench::new();
+    let said = bench.refused("Write", json!({"path": "new/", "content": "x"})).await;
+    assert_eq!(said, "new is a folder, not a file");
+    assert_eq!(bench.names(), Vec::<String>::new());
 }
 
 #[test]
@@ -290,6 +312,38 @@ fn a_mounted_file_is_written_in_place() {
     written.unwrap();
     assert_eq!((read(&fs, "f"), read(&fs, "source"), recorded), (b"two".to_vec(), b"two".to_vec(), 1));
     assert_eq!(std::fs::read_dir(fs.root()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_denied_place_that_is_mounted_elsewhere_is_denied_there() {
+    let name = "a_denied_place_that_is_mounted_elsewhere_is_denied_there";
+    let Some(folder) = std::env::var_os(INNER) else {
+        let folder = tempfile::tempdir().unwrap();
+        for made in ["home", "w/mounted", "w/open"] {
+            std::fs::create_dir_all(folder.path().join(made)).unwrap();
+        }
+        std::fs::write(folder.path().join("home/key"), "key").unwrap();
+        let at = folder.path().display();
+        let script = format!("mount --bind '{at}/home' '{at}/w/mounted' && exec \"$@\"");
+        let mut command = Command::new("unshare");
+        again(name, folder.path(), command.args(["--map-root-user", "--mount", "sh", "-c", &script, "sh"]));
+        return;
+    };
+    let folder = Path::new(&folder);
+    let fs = LocalFs::new(&folder.join("w"), LocalFsOptions { denied: vec![folder.join("home")] }).unwrap();
+    assert!(folder.join("w/mounted/key").is_file());
+    for path in ["mounted/key", "mounted", "mounted/new", "open/../mounted/key"] {
+        assert!(matches!(fs.resolve(path), Err(FsError::Denied { .. })), "{path}");
+    }
+    let root = fs.resolve(".").unwrap();
+    assert_eq!(fs.list(&root).unwrap().len(), 1);
+    let mut seen = Vec::new();
+    fs.walk(&root, &WalkOptions::default(), &mut |entry| {
+        seen.push(entry.path.shown);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen, ["open"]);
 }
 
 #[test]
