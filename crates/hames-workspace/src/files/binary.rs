@@ -3,7 +3,7 @@
 /// Bytes looked at.
 const HEAD: usize = 8 * 1024;
 
-/// What a file begins with, and what it is then. Only asked once something else says that it is no text.
+/// What a file begins with, and what it is then.
 const MAGIC: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -16,7 +16,6 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "a ZIP archive (or an office document)"),
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"\x1f\x8b", "gzip data"),
-    (b"BZh", "bzip2 data"),
     (b"\xfd7zXZ\0", "xz data"),
     (b"\x28\xb5\x2f\xfd", "Zstandard data"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
@@ -47,6 +46,7 @@ const MAGIC_AT: &[(usize, &[u8], &str)] = &[
     (4, b"ftyphei", "a HEIF image"),
     (4, b"ftyp", "an MP4 video"),
     (257, b"ustar", "a tar archive"),
+    (4, b"1AY&SY", "bzip2 data"),
 ];
 
 /// What a file is, with its article, where it is no text. `head` is its beginning, or all of it.
@@ -61,22 +61,14 @@ pub(crate) fn kind(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return None;
     }
-    let has_nul = memchr::memchr(0, head).is_some();
-    let named = || {
-        let front = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, kind)| *kind);
-        let within = || {
-            let at =
-                |(at, magic, _): &&(usize, &[u8], &str)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic));
-            MAGIC_AT.iter().find(at).map(|(_, _, kind)| *kind)
-        };
-        front.or_else(within)
-    };
-    match named() {
-        _ if has_nul => named().or(Some("a binary file")),
-        // Text may begin like that too; these bytes with invalid UTF-8 behind them are no accident.
-        Some(kind) if has_stray_bytes(head) => Some(kind),
-        _ => None,
+    let magic = MAGIC.iter().map(|(magic, kind)| (0, *magic, *kind)).chain(MAGIC_AT.iter().copied());
+    let mut found = magic.filter(|(at, magic, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
+    if memchr::memchr(0, head).is_some() {
+        return Some(found.next().map_or("a binary file", |(_, _, kind)| kind));
     }
+    // Without a NUL it may still be text in a legacy encoding that begins with the same letters.
+    let telling = |magic: &[u8]| magic.len() >= 6 || magic.iter().any(|byte| !byte.is_ascii() || *byte < b'\t');
+    found.find(|(_, magic, _)| telling(magic) && has_stray_bytes(head)).map(|(_, _, kind)| kind)
 }
 
 fn has_stray_bytes(head: &[u8]) -> bool {

@@ -63,11 +63,9 @@ const EDIT_ALIASES: &[(&str, &str)] = &[
 /// One replacement as a model writes it.
 #[derive(Debug, Deserialize)]
 struct ReplacementArgs {
-    #[serde(alias = "oldString", alias = "old_str", alias = "old_text", alias = "oldText")]
     old_string: String,
-    #[serde(alias = "newString", alias = "new_str", alias = "new_text", alias = "newText")]
     new_string: String,
-    #[serde(default, alias = "replaceAll")]
+    #[serde(default)]
     replace_all: bool,
 }
 
