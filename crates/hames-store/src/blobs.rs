@@ -137,6 +137,7 @@ fn write_file(
 ) -> Result<Placed, LogError> {
     let folder = home.blobs();
     let failed = |e: io::Error| io_error("write a blob in", &folder, &e);
+    create_folder(&folder).map_err(failed)?;
     let mut temp = NamedTempFile::new_in(&folder).map_err(failed)?;
     let mut hasher = blake3::Hasher::new();
     let left_out = size.saturating_sub(BLOB_LIMIT);
@@ -217,6 +218,9 @@ pub(crate) fn get(db: &Connection, home: &Home, hash: &str, offset: u64, limit: 
         Some((bytes, true, _)) => {
             let path = file_of(home, hash);
             let room = limit.min(bytes.saturating_sub(offset));
+            if room == 0 {
+                return Ok(vec![]);
+            }
             read_file(&path, offset, room).map_err(|e| missing(format!("{}: {e}", path.display())).into())
         }
     }

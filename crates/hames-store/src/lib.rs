@@ -28,6 +28,7 @@ mod lease;
 mod log;
 mod migrate;
 mod open;
+mod pages;
 mod read;
 mod repair;
 mod row;
@@ -35,6 +36,8 @@ mod salvage;
 mod search;
 mod sessions;
 mod store;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use lease::Lease;

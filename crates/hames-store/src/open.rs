@@ -32,6 +32,8 @@ const OPEN_ATTEMPTS: usize = 4;
 const CHECKPOINT_PAGES: u32 = 4000;
 /// What the write-ahead file is cut to once it is copied back.
 const WAL_KEPT_BYTES: u32 = 4 << 20;
+/// Bytes of the smallest page SQLite knows.
+const SMALLEST_DATABASE: u64 = 512;
 const STATEMENT_CACHE: usize = 48;
 
 /// The line in `db.lock` while the database is, or may be, open.
@@ -152,6 +154,10 @@ pub(crate) fn examine(path: &Path) -> Result<Found, LogError> {
     }
     if meta.len() == 0 {
         return Ok(Found::Nothing);
+    }
+    // SQLite takes such a file for an empty database.
+    if meta.len() < SMALLEST_DATABASE {
+        return Ok(Found::Damaged("it is too short".into()));
     }
     match look_inside(path) {
         Ok(found) => Ok(found),

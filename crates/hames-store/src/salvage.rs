@@ -2,7 +2,8 @@
 //!
 //! Works on copies in a scratch folder, so the original stays as it was found. Three views of the damage are tried:
 //! the file with its write-ahead file, without it, and with the first page of a fresh database in place of its own
-//! (the same migrations put the same tables on the same pages). Later views only add what earlier ones lacked.
+//! (the same migrations put the same tables on the same pages). Where all of them have holes, rows are looked for in
+//! the pages themselves. Later sources only add what earlier ones lacked.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +17,9 @@ use rusqlite::{Connection, Row, params_from_iter};
 use crate::blobs;
 use crate::fault::{Fault, io_error};
 use crate::home::{Home, with_suffix};
-use crate::open;
 use crate::row::{SEQ_MAX, damaged, key, seq_of, session_of};
 use crate::sessions;
+use crate::{open, pages};
 
 /// Single rows looked for inside a hole of one table, at most: each costs a descent of the tree.
 const PROBES: i64 = 20_000;
@@ -59,15 +60,21 @@ pub(crate) fn rescue(home: &Home) -> Result<Rescued, LogError> {
     let target = scratch.path().join("new.db");
     let db = open::create(&target)?;
     let failed = |e: io::Error| io_error("copy", &home.database(), &e);
-    let mut tails = Tails::new();
+    let mut known = Numbers::new();
+    let mut whole = false;
     for view in [View::Whole, View::WithoutWal, View::FreshFirstPage] {
         let Some(copy) = view.copy(&home.database(), scratch.path()).map_err(failed)? else { continue };
-        let whole = read_view(&copy, &db, &mut tails).map_err(|fault| fault.explain(&target))?;
+        whole = read_view(&copy, &db, &mut known).map_err(|fault| fault.explain(&target))?;
         if whole {
             break;
         }
     }
-    let rescued = finish(&db, home, &tails).map_err(|fault| fault.explain(&target))?;
+    if !whole {
+        // Closing the first view has copied its write-ahead file into it.
+        let copy = View::Whole.path(scratch.path());
+        read_pages(&copy, &db, &known).map_err(|fault| fault.explain(&target))?;
+    }
+    let rescued = finish(&db, home, &known).map_err(|fault| fault.explain(&target))?;
     db.close().map_err(|(_, e)| Fault::Sql(e).explain(&target))?;
     fs::rename(&target, home.salvaged()).map_err(|e| io_error("move", &target, &e))?;
     Ok(rescued)
@@ -85,23 +92,25 @@ impl View {
     fn copy(self, database: &Path, scratch: &Path) -> io::Result<Option<PathBuf>> {
         let wal = with_suffix(database, "-wal");
         let has_wal = fs::metadata(&wal).is_ok_and(|meta| meta.len() > 0);
-        let copy = match self {
-            View::Whole => {
-                let copy = scratch.join("whole.db");
-                if has_wal {
-                    fs::copy(&wal, with_suffix(&copy, "-wal"))?;
-                }
-                copy
-            }
+        let copy = self.path(scratch);
+        match self {
             View::WithoutWal if !has_wal => return Ok(None),
-            View::WithoutWal => scratch.join("without-wal.db"),
-            View::FreshFirstPage => scratch.join("fresh-page.db"),
-        };
+            View::Whole if has_wal => drop(fs::copy(&wal, with_suffix(&copy, "-wal"))?),
+            _ => {}
+        }
         fs::copy(database, &copy)?;
         if let View::FreshFirstPage = self {
             replace_first_page(&copy, scratch)?;
         }
         Ok(Some(copy))
+    }
+
+    fn path(self, scratch: &Path) -> PathBuf {
+        scratch.join(match self {
+            View::Whole => "whole.db",
+            View::WithoutWal => "without-wal.db",
+            View::FreshFirstPage => "fresh-page.db",
+        })
     }
 }
 
@@ -123,19 +132,19 @@ fn replace_first_page(copy: &Path, scratch: &Path) -> io::Result<()> {
     fs::OpenOptions::new().write(true).open(copy)?.write_all(&page)
 }
 
-/// The last seq each session is known to have had, by its number in the new database.
-type Tails = BTreeMap<i64, u64>;
+/// What is known of each session, by its number in the damaged database.
+type Numbers = BTreeMap<i64, Known>;
 
 /// Copies what one view shows; `true` where everything in it could be read.
-fn read_view(copy: &Path, target: &Connection, tails: &mut Tails) -> Result<bool, Fault> {
+fn read_view(copy: &Path, target: &Connection, all: &mut Numbers) -> Result<bool, Fault> {
     let Some(source) = open_damaged(copy) else { return Ok(false) };
     let mut whole = true;
     let tx = target.unchecked_transaction()?;
     let numbers = copy_sessions(&source, &tx, &mut whole)?;
     tx.commit()?;
     for (number, known) in &numbers {
-        let tail = tails.entry(known.number).or_default();
-        *tail = known.last_seq.max(*tail);
+        let entry = all.entry(*number).or_insert(*known);
+        entry.last_seq = entry.last_seq.max(known.last_seq);
         let tx = target.unchecked_transaction()?;
         copy_keyed(&source, &tx, EVENTS, *number, known, &mut whole)?;
         copy_keyed(&source, &tx, PIECES, *number, &Known { last_seq: 0, ..*known }, &mut whole)?;
@@ -151,6 +160,21 @@ fn read_view(copy: &Path, target: &Connection, tails: &mut Tails) -> Result<bool
     }
     tx.commit()?;
     Ok(whole)
+}
+
+/// Adds events that are in the pages of the file and in no view of it. Those of deleted sessions may still lie there:
+/// only what a known session lacks is taken.
+fn read_pages(copy: &Path, target: &Connection, known: &Numbers) -> Result<(), Fault> {
+    let tx = target.unchecked_transaction()?;
+    pages::scan_events(copy, |old, mut values| {
+        let (number, seq) = (session_of(old), seq_of(old));
+        let Some(session) = known.get(&number).filter(|k| seq > 0 && (k.last_seq == 0 || seq <= k.last_seq)) else {
+            return Ok(());
+        };
+        values[0] = Value::Integer(key(session.number, seq));
+        keep(tx.prepare_cached(EVENTS.insert)?.execute(params_from_iter(values)))
+    })?;
+    Ok(tx.commit()?)
 }
 
 /// Opens a copy forgivingly; `None` where not even the tables can be found.
@@ -174,8 +198,8 @@ struct Known {
 
 /// Copies the sessions' identities, by their numbers in the damaged database. Where a row is gone, its id may still
 /// stand in the index; a session with events and no id at all gets a new one.
-fn copy_sessions(source: &Connection, tx: &Connection, whole: &mut bool) -> Result<BTreeMap<i64, Known>, Fault> {
-    let mut numbers = BTreeMap::new();
+fn copy_sessions(source: &Connection, tx: &Connection, whole: &mut bool) -> Result<Numbers, Fault> {
+    let mut numbers = Numbers::new();
     let columns = "SELECT n, id, name, folder, created_at, last_seq FROM sessions";
     *whole &= walk(source, columns, "n", (1, SESSIONS), |row| {
         let (Ok(n), Ok(id)) = (row.get::<_, i64>(0), row.get::<_, String>(1)) else { return Ok(()) };
@@ -280,12 +304,7 @@ fn mark(db: &Connection, number: i64, at_seq: u64, first: u64, last: u64) -> Res
     Ok(())
 }
 
-fn copy_small(
-    source: &Connection,
-    tx: &Connection,
-    table: &str,
-    numbers: &BTreeMap<i64, Known>,
-) -> Result<bool, Fault> {
+fn copy_small(source: &Connection, tx: &Connection, table: &str, numbers: &Numbers) -> Result<bool, Fault> {
     let (name, columns) = table.split_once(' ').unwrap_or((table, ""));
     let list = columns.trim_matches(['(', ')']);
     let width = list.split(',').count();
@@ -308,7 +327,7 @@ fn copy_small(
 }
 
 /// Marks the holes, brings the sessions' rows in line with their events, and takes in blobs that are files.
-fn finish(db: &Connection, home: &Home, tails: &Tails) -> Result<Rescued, Fault> {
+fn finish(db: &Connection, home: &Home, known: &Numbers) -> Result<Rescued, Fault> {
     let tx = db.unchecked_transaction()?;
     let numbers: Vec<i64> = {
         let mut statement = tx.prepare("SELECT n FROM sessions ORDER BY n")?;
@@ -318,13 +337,14 @@ fn finish(db: &Connection, home: &Home, tails: &Tails) -> Result<Rescued, Fault>
     let mut rescued = Rescued::default();
     for number in numbers {
         let found = last_seq(&tx, number)?;
-        if found == 0 {
+        let tail = known.values().filter(|k| k.number == number).map(|k| k.last_seq).max().unwrap_or(0);
+        if found == 0 && tail == 0 {
             tx.execute("DELETE FROM sessions WHERE n = ?1", [number])?;
             continue;
         }
         mark_holes(&tx, number)?;
         // A mark at the last seq the session had: its next event still gets the one after.
-        if let Some(&tail) = tails.get(&number).filter(|tail| **tail > found) {
+        if tail > found {
             mark(&tx, number, tail, found + 1, tail)?;
         }
         sessions::refold(&tx, number)?;

@@ -114,7 +114,8 @@ fn said(event: &Event) -> Option<(SearchKind, String)> {
         Event::ToolCall(call) => (SearchKind::Call, format!("{} {}", call.label.tool, call.label.target)),
         _ => return None,
     };
-    text.truncate(text.floor_char_boundary(TEXT_LIMIT));
+    let end = (0..=TEXT_LIMIT.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
     (!text.trim().is_empty()).then_some((kind, text))
 }
 
@@ -173,7 +174,7 @@ fn hit(row: &Row<'_>, words: &[String]) -> rusqlite::Result<Option<SearchHit>> {
     let Some(places) = words.iter().map(|word| lower.find(word.as_str())).collect::<Option<Vec<_>>>() else {
         return Ok(None);
     };
-    let first = places.into_iter().min().map_or(0, |byte| lower[..byte].chars().count());
+    let first = character_at(&text, places.into_iter().min().unwrap_or(0));
     Ok(Some(SearchHit {
         session: sessions::info(row)?,
         seq: seq_of(row.get(10)?),
@@ -181,6 +182,17 @@ fn hit(row: &Row<'_>, words: &[String]) -> rusqlite::Result<Option<SearchHit>> {
         snippet: snippet(&text, first),
         kind: SearchKind::from_text(&row.get::<_, String>(12)?),
     }))
+}
+
+/// The ordinal of the character of `text` that byte `lower` of its lower-case form belongs to; lengths may differ.
+fn character_at(text: &str, lower: usize) -> usize {
+    let mut before = 0;
+    text.chars()
+        .take_while(|c| {
+            before += c.to_lowercase().map(char::len_utf8).sum::<usize>();
+            before <= lower
+        })
+        .count()
 }
 
 /// One line around the character `at`, with dots where it was cut.

@@ -28,7 +28,7 @@ const PROBLEMS: usize = 20;
 /// The sessions of one home: their log, their blobs, their search. Clones share one writer and a few readers.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// A store that was opened, and what its user should be told once.
@@ -211,6 +211,17 @@ impl Store {
 
     /// Where all words of `query` occur in messages, answers and labels of calls, newest first. Any text is safe.
     pub fn search(&self, query: &str, folder: Option<&Path>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
+        let folder = folder.map(sessions::folder_text);
+        let seen = self.inner.readers.generation();
+        let hits = self.search_once(query, folder.as_deref(), limit)?;
+        match self.inner.readers.generation() == seen {
+            true => Ok(hits),
+            // A repair on the way began a new index.
+            false => self.search_once(query, folder.as_deref(), limit),
+        }
+    }
+
+    fn search_once(&self, query: &str, folder: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
         loop {
             match self.inner.writer.run_blocking(search::index_some) {
                 Ok(true) => {}
@@ -219,8 +230,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
         }
-        let folder = folder.map(sessions::folder_text);
-        self.inner.read(|db| search::search(db, query, folder.as_deref(), limit))
+        self.inner.read(|db| search::search(db, query, folder, limit))
     }
 
     /// The blob that `name` stands for in the session; names of other sessions are not seen.
@@ -236,7 +246,7 @@ impl Store {
     /// Looks the whole database over. Takes as long as reading it.
     pub fn check(&self) -> Result<StoreReport, LogError> {
         // Not through `read`: a report of damage must not set off the repair.
-        let report = self.inner.readers.with(|db| check(db));
+        let report = self.inner.readers.with(check);
         report.map_err(|fault| fault.explain(&self.inner.home.database()))
     }
 }

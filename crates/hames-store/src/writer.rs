@@ -188,7 +188,7 @@ impl Service {
     /// Does one small chore; `true` while there may be more. What fails is left for another time.
     fn chore(&mut self) -> bool {
         let Some(db) = &self.db else { return false };
-        let indexed = in_transaction(db, |db| search::index_some(db));
+        let indexed = in_transaction(db, search::index_some);
         if let Ok(true) = indexed {
             return true;
         }

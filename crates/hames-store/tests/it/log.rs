@@ -28,7 +28,7 @@ fn what_is_appended_is_read_back_as_it_was() {
 fn an_append_at_another_seq_is_refused_whole() {
     let home = Home::new();
     let id = home.session("one").id;
-    for expected in [0, 1, 3, 4, u64::MAX - 9] {
+    for expected in [0, 1, 3, 4, 1 << 40] {
         let error = home.append(&id, expected, vec![user("a"), user("b")]).unwrap_err();
         assert_eq!(error, LogError::Conflict { session: id.clone(), expected, found: 2 });
     }
@@ -146,7 +146,7 @@ fn a_record_that_cannot_be_read_hides_nothing_after_it() {
         ("not UTF-8", vec![0xff, 0xfe, b'{', b'}']),
         (
             "bad UTF-8 inside",
-            whole.replace("twenty", "tw").into_bytes().iter().map(|b| b ^ u8::from(*b == b'w') * 0x9f).collect(),
+            whole.replace("twenty", "tw").into_bytes().iter().map(|b| if *b == b'w' { 0xf8 } else { *b }).collect(),
         ),
         ("another kind of JSON", b"[1,2]".to_vec()),
         ("null", b"null".to_vec()),

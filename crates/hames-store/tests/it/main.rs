@@ -1,5 +1,7 @@
 //! The store over real files, real processes and real damage.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail as tests do")]
+
 mod blobs;
 mod damage;
 mod kit;

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use hames_protocol::*;
 use hames_store::SearchKind;
 
 use crate::kit::*;
@@ -139,13 +138,13 @@ fn a_snippet_is_one_short_line_around_the_match() {
 fn what_was_indexed_long_ago_and_what_was_just_said_are_both_found() {
     let mut home = Home::new();
     let (one, two) = (home.session("one").id, home.session("two").id);
-    home.append(&one, 2, (0..1000).map(|n| user(&format!("message number {n}"))).collect()).unwrap();
-    home.append(&two, 2, vec![user("message number 77 of two")]).unwrap();
-    assert_eq!(found(&home, "number 77").len(), 1 + 1 + 0);
-    home.append(&one, 1002, vec![user("number 77 again")]).unwrap();
+    home.append(&one, 2, (0..1000).map(|n| user(&format!("message <{n}>"))).collect()).unwrap();
+    home.append(&two, 2, vec![user("message <77> of two")]).unwrap();
+    assert_eq!(found(&home, "<77>").len(), 2);
+    home.append(&one, 1002, vec![user("<77> again")]).unwrap();
     home.reopen();
-    assert_eq!(found(&home, "number 77").len(), 3);
+    assert_eq!(found(&home, "<77>").len(), 3);
     home.reopen();
     home.store().delete(&one, "t").unwrap();
-    assert_eq!(found(&home, "number 77").len(), 1);
+    assert_eq!(found(&home, "<77>").len(), 1);
 }

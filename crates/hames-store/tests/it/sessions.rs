@@ -168,7 +168,7 @@ fn no_list_touches_an_event() {
     assert_eq!(store.last(Path::new("/work")).unwrap().unwrap().id, ids[7]);
     assert_eq!(store.session(&ids[7]).unwrap().unwrap().last_seq, 301);
     assert_eq!(store.find(Some(Path::new("/work")), "S7").unwrap()[0].id, ids[7]);
-    assert_eq!(store.find(None, &ids[7].as_str()[..13]).unwrap().len(), 40.min(store.list(None).unwrap().len()));
+    assert!(store.find(None, &ids[7].as_str()[..13]).unwrap().iter().any(|s| s.id == ids[7]));
     drop(store.lease(&ids[7], "t").unwrap());
 }
 
