@@ -180,6 +180,17 @@ fn a_queued_message_starts_a_new_run_and_never_holds_this_one_open() {
 }
 
 #[test]
+fn an_inbox_closed_whatever_waits_gives_back_what_waits() {
+    let inbox = MemoryInbox::default();
+    inbox.push(pending("p1", Delivery::Steer)).unwrap();
+    inbox.push(pending("p2", Delivery::Interrupt)).unwrap();
+    inbox.delivered(&"p1".into());
+    assert_eq!(inbox.close(), [pending("p2", Delivery::Interrupt)]);
+    assert!(inbox.close().is_empty() && inbox.close_if_empty());
+    assert!(inbox.push(pending("p3", Delivery::Steer)).is_err());
+}
+
+#[test]
 fn a_message_that_races_the_close_is_delivered_or_given_back_never_lost() {
     const SENDERS: usize = 4;
     const EACH: usize = 250;

@@ -49,33 +49,30 @@ impl Want {
     }
 }
 
-/// Everything below `from` to which `reading_of` (given the path relative to `from`) gives a reading; of several
-/// readings only what fits the smallest.
-pub(super) fn find(
-    cx: &ToolCx,
-    from: &FsPath,
-    want: Want,
-    no_ignore: bool,
-    reading_of: &dyn Fn(&str) -> Option<usize>,
-) -> Result<Finding, ToolFailure> {
-    let mut options = WalkOptions { no_ignore, max_depth: None };
-    let (mut finding, visible) = walk(cx, from, want, &options, reading_of)?;
-    if visible == 0 && !no_ignore && from.abs != cx.fs.root() {
-        options.no_ignore = true;
-        let (again, visible) = walk(cx, from, want, &options, reading_of)?;
+/// What to look for.
+pub(super) struct Search<'a> {
+    pub(super) want: Want,
+    /// Look at what ignore files hide, too.
+    pub(super) no_ignore: bool,
+    /// Folders deeper than this hold nothing that fits.
+    pub(super) max_depth: Option<usize>,
+    /// The reading of the pattern that a path relative to the start fits; smaller is more literal.
+    pub(super) reading_of: &'a dyn Fn(&str) -> Option<usize>,
+}
+
+/// Everything below `from` that fits; of several readings only what fits the most literal one.
+pub(super) fn find(cx: &ToolCx, from: &FsPath, search: &Search<'_>) -> Result<Finding, ToolFailure> {
+    let (mut finding, visible) = walk(cx, from, search, search.no_ignore)?;
+    if visible == 0 && !search.no_ignore && from.abs != cx.fs.root() {
+        let (again, visible) = walk(cx, from, search, true)?;
         finding = Finding { ignored_start: visible > 0, ..again };
     }
     finding.found.sort_by(|a, b| a.path.shown.cmp(&b.path.shown));
     Ok(finding)
 }
 
-fn walk(
-    cx: &ToolCx,
-    from: &FsPath,
-    want: Want,
-    options: &WalkOptions,
-    reading_of: &dyn Fn(&str) -> Option<usize>,
-) -> Result<(Finding, usize), ToolFailure> {
+fn walk(cx: &ToolCx, from: &FsPath, search: &Search<'_>, no_ignore: bool) -> Result<(Finding, usize), ToolFailure> {
+    let options = WalkOptions { no_ignore, max_depth: search.max_depth };
     let mut finding = Finding::default();
     let mut best = usize::MAX;
     let mut visited = 0;
@@ -89,8 +86,8 @@ fn walk(
             finding.cut = true;
             return ControlFlow::Break(());
         }
-        let Some(reading) = reading_of(&relative) else { return ControlFlow::Continue(()) };
-        if !want.takes(entry.kind) {
+        let Some(reading) = (search.reading_of)(&relative) else { return ControlFlow::Continue(()) };
+        if !search.want.takes(entry.kind) {
             finding.others += 1;
             return ControlFlow::Continue(());
         }
@@ -103,7 +100,7 @@ fn walk(
         }
         ControlFlow::Continue(())
     };
-    let walked = cx.fs.walk(from, options, &mut visit);
+    let walked = cx.fs.walk(from, &options, &mut visit);
     if cx.cancel.is_cancelled() {
         return Err(ToolFailure::cancelled());
     }

@@ -6,7 +6,7 @@ use hames_tools::{FileKind, FsError, FsPath, Tool, ToolCx, ToolFailure, ToolOutp
 use serde_json::{Value, json};
 
 use super::args::Args;
-use super::find::{Want, find, slashed, start};
+use super::find::{Search, Want, find, slashed, start};
 use super::page::{Page, Window};
 use super::pattern::{PathPattern, Written, escape, is_literal, unescape};
 
@@ -105,11 +105,13 @@ fn search(args: &Args<'_>, cx: &ToolCx) -> Result<String, ToolFailure> {
     if let Some(line) = named(cx, &base, pattern, &written)? {
         return Ok(line);
     }
-    let Search { from, components, floating } = place(cx, base, &written)?;
+    let Place { from, components, floating } = place(cx, base, &written)?;
     let compiled = PathPattern::new(&components, floating).map_err(|e| not_a_glob(pattern, &e))?;
     let want = if written.dirs_only { Want::Dirs } else { Want::Names };
     let no_ignore = args.flag("no_ignore");
-    let finding = find(cx, &from, want, no_ignore, &|path| compiled.reading_of(path))?;
+    let max_depth = compiled.levels().map(|levels| levels.saturating_sub(1));
+    let reading_of = |path: &str| compiled.reading_of(path);
+    let finding = find(cx, &from, &Search { want, no_ignore, max_depth, reading_of: &reading_of })?;
     if finding.found.is_empty() {
         if let Some(problem) = compiled.problem() {
             return Err(not_a_glob(pattern, problem));
@@ -187,15 +189,15 @@ fn named(cx: &ToolCx, base: &FsPath, pattern: &str, written: &Written) -> Result
     Ok(None)
 }
 
-/// Where to walk and what to look for there.
-struct Search {
+/// Where to walk and what fits there.
+struct Place {
     from: FsPath,
     components: Vec<String>,
     floating: bool,
 }
 
 /// Brings a pattern into terms of the folder the walk starts at: absolute patterns and those with `..` included.
-fn place(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Search, ToolFailure> {
+fn place(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Place, ToolFailure> {
     if written.absolute {
         return place_absolute(cx, base, written);
     }
@@ -217,7 +219,7 @@ fn place(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Search, ToolFai
         components.push("*".into());
     }
     if up == 0 {
-        return Ok(Search { from: base, components, floating: written.floating });
+        return Ok(Place { from: base, components, floating: written.floating });
     }
     let mut above = base.abs.as_path();
     for _ in 0..up {
@@ -225,10 +227,10 @@ fn place(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Search, ToolFai
             ToolFailure::refused("the pattern leads out of the workspace with ..; only files inside it can be found")
         })?;
     }
-    Ok(Search { from: cx.resolve(&above.to_string_lossy())?, components, floating: false })
+    Ok(Place { from: cx.resolve(&above.to_string_lossy())?, components, floating: false })
 }
 
-fn place_absolute(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Search, ToolFailure> {
+fn place_absolute(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Place, ToolFailure> {
     if written.components.iter().any(|part| part == "..") {
         return Err(ToolFailure::invalid(".. cannot be part of an absolute pattern; write the path without it"));
     }
@@ -246,7 +248,7 @@ fn place_absolute(cx: &ToolCx, base: FsPath, written: &Written) -> Result<Search
     if components.is_empty() {
         components.push("*".into());
     }
-    Ok(Search { from, components, floating: false })
+    Ok(Place { from, components, floating: false })
 }
 
 /// How many components in front of the last one fit only themselves.

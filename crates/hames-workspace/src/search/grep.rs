@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Args;
-use super::find::{Finding, Found, Want, find, start};
+use super::find::{Finding, Found, Search, Want, find, start};
 use super::hits::{FileHits, Hits, MAX_MATCHES};
 use super::needle::Needle;
 use super::page::{Page, Window, tail};
@@ -188,7 +188,9 @@ impl Request {
     fn answer(&self, cx: &ToolCx) -> Result<String, ToolFailure> {
         let (from, kind, size) = start(cx, &self.path)?;
         let finding = if kind == FileKind::Dir {
-            find(cx, &from, Want::Files, self.no_ignore, &|path| self.filter.reading_of(path))?
+            let reading_of = |path: &str| self.filter.reading_of(path);
+            let no_ignore = self.no_ignore;
+            find(cx, &from, &Search { want: Want::Files, no_ignore, max_depth: None, reading_of: &reading_of })?
         } else {
             // A file that is named is searched, whatever glob and ignore files say.
             Finding { found: vec![Found { path: from.clone(), size }], ..Finding::default() }

@@ -135,6 +135,7 @@ impl<'a> FileHits<'a> {
         self.hits.shown += 1;
         self.headed = true;
         self.recent.clear();
+        self.context_until = first + matched.lines().count() as u64 - 1 + self.hits.context as u64;
     }
 
     fn push_match(&self, block: &mut String, matched: &SinkMatch<'_>, first: u64) {
@@ -155,7 +156,7 @@ impl<'a> FileHits<'a> {
 
     /// A line that is no match of this page: context of the match above, or kept for the one below.
     fn pass(&mut self, number: u64, bytes: &[u8]) {
-        if self.hits.context == 0 || !self.hits.keep || (self.hits.full && self.context_until == 0) {
+        if self.hits.context == 0 || !self.hits.keep || self.hits.full {
             return;
         }
         let line = excerpt(bytes, 0..0, self.hits.max_line());
@@ -164,13 +165,13 @@ impl<'a> FileHits<'a> {
             if self.recent.len() > self.hits.context {
                 self.recent.pop_front();
             }
-        } else if !self.hits.full {
-            let line = format!("{number}- {line}\n");
-            if self.hits.text.len() + line.len() > self.hits.window.room {
-                self.hits.full = true;
-            } else {
-                self.hits.text.push_str(&line);
-            }
+            return;
+        }
+        let line = format!("{number}- {line}\n");
+        if self.hits.text.len() + line.len() > self.hits.window.room {
+            self.hits.full = true;
+        } else {
+            self.hits.text.push_str(&line);
         }
     }
 }
@@ -192,24 +193,16 @@ impl Sink for &mut FileHits<'_> {
         if self.cancel.is_cancelled() {
             return Ok(false);
         }
-        let ordinal = self.hits.total;
+        let window = self.hits.window;
+        let wanted = self.hits.total >= window.offset && self.hits.shown < window.limit;
         self.hits.total += 1;
         self.count += 1;
-        let first = matched.line_number().unwrap_or(0);
-        let lines = || matched.lines().count() as u64;
-        if self.hits.keep && ordinal >= self.hits.window.offset && !self.hits.full {
-            if self.hits.shown == self.hits.window.limit {
-                // Context of the last match may still follow, matches may not.
-                self.pass(first, matched.bytes());
-            } else {
+        if self.hits.keep && !self.hits.full {
+            let first = matched.line_number().unwrap_or(0);
+            if wanted {
                 self.show(matched, first);
-                if !self.hits.full {
-                    self.context_until = first + lines() - 1 + self.hits.context as u64;
-                }
-            }
-        } else if self.hits.context > 0 && self.hits.keep && !self.hits.full {
-            for (number, line) in (first..).zip(matched.lines()) {
-                self.pass(number, line);
+            } else {
+                (first..).zip(matched.lines()).for_each(|(number, line)| self.pass(number, line));
             }
         }
         Ok(!self.hits.at_limit())

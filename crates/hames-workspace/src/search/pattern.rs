@@ -14,6 +14,7 @@ pub(super) struct PathPattern {
     readings: Vec<GlobMatcher>,
     /// Why the pattern is no glob, where only literal readings of it are left.
     problem: Option<String>,
+    levels: Option<usize>,
 }
 
 impl PathPattern {
@@ -23,6 +24,8 @@ impl PathPattern {
         if text.len() > MAX_BYTES {
             return Err(format!("the pattern has {} bytes; at most {MAX_BYTES} can be used", text.len()));
         }
+        let fixed = !floating && !components.iter().any(|part| part.contains("**") || part.contains('/'));
+        let levels = fixed.then_some(components.len());
         let prefix = if floating && components.len() == 1 { "**/" } else { "" };
         let mut spellings = vec![quote(&text, "[]{}"), quote(&text, "[]"), text];
         spellings.dedup();
@@ -36,13 +39,18 @@ impl PathPattern {
         }
         match problem {
             Some(reason) if readings.is_empty() => Err(reason),
-            problem => Ok(Self { readings, problem }),
+            problem => Ok(Self { readings, problem, levels }),
         }
     }
 
     /// The most literal reading that `path` fits; smaller is more literal.
     pub(super) fn reading_of(&self, path: &str) -> Option<usize> {
         self.readings.iter().position(|reading| reading.is_match(path))
+    }
+
+    /// How many names a path has that fits, where all that fit have the same number.
+    pub(super) fn levels(&self) -> Option<usize> {
+        self.levels
     }
 
     /// Why the pattern is no glob, if it is none.

@@ -4,7 +4,5 @@
 mod bench;
 mod files;
 mod search;
-mod search_kinds;
-mod search_oracle;
 mod shell;
 mod todo;

@@ -1,7 +1,5 @@
 //! The todo list as models write and read it.
 
-#![allow(clippy::unwrap_used)] // helpers of tests fail like tests
-
 use hames_protocol::{Effect, Event, Resource};
 use hames_tools::Tool;
 use hames_workspace::todo::{TodoRead, TodoWrite};
@@ -32,7 +30,7 @@ fn a_list_is_written_recorded_and_read_back() {
     );
     assert_eq!(text, "1 [x] Read the parser\n2 [>] Mend it (high)\n3 [ ] Tell (low)\n4 [-] Sing");
     assert_eq!(bench.text(&TodoRead::new(), json!({})), text);
-    let events = bench.log.events.lock().unwrap();
+    let events = bench.events();
     assert!(matches!(&events[..], [Event::TodoUpdated(updated)] if updated.todos.len() == 4));
 }
 
@@ -108,7 +106,7 @@ fn a_list_that_cannot_be_kept_is_refused_whole_with_the_place_and_the_reason() {
         assert!(text.contains(reason), "{text}");
     }
     assert_eq!(bench.text(&TodoRead::new(), json!({})), before);
-    assert_eq!(bench.log.events.lock().unwrap().len(), 1);
+    assert_eq!(bench.events().len(), 1);
 }
 
 #[test]

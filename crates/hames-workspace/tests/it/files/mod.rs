@@ -2,7 +2,7 @@
 
 mod border;
 mod edits;
-mod kit;
+pub(crate) mod kit;
 mod paths;
 mod reading;
 mod walking;

@@ -1,7 +1,5 @@
 //! Grep and Glob: what they give and how they say it.
 
-#![allow(clippy::unwrap_used)] // helpers of tests fail like tests
-
 use hames_protocol::{Effect, Resource, ToolErrorClass};
 use hames_tools::Tool;
 use hames_workspace::search::{Glob, Grep};
@@ -49,6 +47,17 @@ fn context_lines_are_marked_and_never_shown_twice() {
     assert_eq!(
         grep(&code(), json!({"pattern": "needle|four", "context": 2, "path": "src/a.rs", "offset": 1, "limit": 1})),
         "src/a.rs\n2- needle two\n3- three\n4: four\n5- five\n6- needle six\n(matches 2-2 of 3; continue with offset 2)"
+    );
+}
+
+#[test]
+fn a_match_over_lines_behind_the_page_is_context_line_by_line() {
+    let bench = Bench::new(&[("a", "x\ny\nx\ny\nz\n")]);
+    assert_eq!(grep(&bench, json!({"pattern": r"x\ny", "context": 3, "limit": 1})), "a\n1: x\n2: y\n3: x\n4: y\n5- z");
+    let bench = Bench::new(&[("a", "x\ny\n-\nx\ny\nz\n")]);
+    assert_eq!(
+        grep(&bench, json!({"pattern": r"x\ny", "context": 2, "limit": 1})),
+        "a\n1: x\n2: y\n3- -\n4- x\n(matches 1-1 of 2; continue with offset 1)"
     );
 }
 
@@ -190,7 +199,7 @@ fn counting_ends_somewhere_and_says_so() {
 #[test]
 fn large_and_unreadable_files_are_counted_not_searched() {
     let bench = code();
-    let large = std::fs::File::create(bench.folder.path().join("dump.sql")).unwrap();
+    let large = std::fs::File::create(bench.path("dump.sql")).unwrap();
     large.set_len((50 << 20) + 1).unwrap();
     let text = grep(&bench, json!({"pattern": "needle", "mode": "files"}));
     assert_eq!(text, "src/a.rs\nz.txt\n(skipped for being over 50 MB: 1 file)");
@@ -311,8 +320,8 @@ fn a_link_is_found_under_its_own_name_and_leads_nowhere_outside() {
     let bench = code();
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.txt"), "needle").unwrap();
-    std::os::unix::fs::symlink("z.txt", bench.folder.path().join("link.txt")).unwrap();
-    std::os::unix::fs::symlink(outside.path(), bench.folder.path().join("out")).unwrap();
+    std::os::unix::fs::symlink("z.txt", bench.path("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), bench.path("out")).unwrap();
     assert_eq!(glob(&bench, json!({"pattern": "./*.txt"})), "a.txt\nlink.txt\nz.txt");
     assert_eq!(glob(&bench, json!({"pattern": "link.txt"})), "link.txt");
     assert!(!grep(&bench, json!({"pattern": "needle"})).contains("secret"));

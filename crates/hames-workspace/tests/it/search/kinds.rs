@@ -85,7 +85,7 @@ fn a_pattern_that_begins_with_a_dash_is_a_pattern() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let script = bench.folder.path().join("evil.sh");
+        let script = bench.path("evil.sh");
         std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     for text in texts {
@@ -106,7 +106,7 @@ fn a_pattern_that_begins_with_a_dash_is_a_pattern() {
     assert_eq!(found, "--pre=x/-f.txt");
     assert_eq!(bench.text(&Glob::new(), json!({"pattern": "-*.txt"})), "--pre=x/-f.txt\n-v.txt");
     assert_eq!(bench.text(&Glob::new(), json!({"pattern": "--pre=x/*"})), "--pre=x/-f.txt");
-    assert!(!bench.folder.path().join("started").exists(), "a helper process was started");
+    assert!(!bench.path("started").exists(), "a helper process was started");
 }
 
 fn routes() -> Bench {

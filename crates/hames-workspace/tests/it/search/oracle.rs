@@ -1,7 +1,5 @@
 //! Grep and Glob against the simplest thing that could be right, on small random trees.
 
-#![allow(clippy::unwrap_used)] // helpers of tests fail like tests
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use hames_workspace::search::{Glob, Grep};

@@ -1,0 +1,5 @@
+//! Glob and Grep over real folders.
+
+mod answers;
+mod kinds;
+mod oracle;
