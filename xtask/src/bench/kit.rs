@@ -29,6 +29,12 @@ impl Kit {
         let known = "const SHELL: &[&str] = &[";
         ensure!(source.contains(known), "the kit's list of shell tools has moved; adapt xtask/src/bench/kit.rs");
         std::fs::write(&main, source.replace(known, "const SHELL: &[&str] = &[\"Shell\", "))?;
+        // The copy lies inside this workspace and must not be taken for a member of it.
+        let manifest = copy.join("Cargo.toml");
+        let text = std::fs::read_to_string(&manifest)?;
+        if !text.contains("[workspace]") {
+            std::fs::write(&manifest, text + "\n[workspace]\n")?;
+        }
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build.args(["build", "--release", "--quiet"]).current_dir(&copy).env("CARGO_TARGET_DIR", copy.join("target"));
         must(build)?;
