@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use hames_protocol::{
-    Cut, Delivery, Emit, Event, Failure, Inbox, Item, MessageUser, Mode, Pending, RunResult, SessionId, ToolErrorClass,
+    Cut, Delivery, Emit, Event, Failure, Inbox, Item, MessageUser, Mode, Part, Pending, RunResult, SessionId,
+    ToolErrorClass,
 };
-use hames_tools::{Admitted, RunCx};
+use hames_tools::{Admitted, Door, RunCx};
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, locked};
@@ -19,6 +20,7 @@ const MAX_LIMITED_STEPS: u32 = 3;
 /// What a run is lent.
 pub(crate) struct LoopCx {
     pub(crate) session: SessionId,
+    pub(crate) door: Arc<Door>,
     pub(crate) mode: Mode,
     pub(crate) folds: Arc<Folds>,
     pub(crate) emit: Arc<dyn Emit>,
@@ -48,68 +50,10 @@ impl Agent {
                 Ok(step) => step,
                 Err(failure) => return Ok(RunEnd::failed(failure)),
             };
-            if let Some(end) = self.after_step(cx, step, &mut limited).await? {
+            if let Some(end) = cx.after_step(step, &mut limited).await? {
                 return Ok(end);
             }
         }
-    }
-
-    /// Runs or answers the calls of a step, and says whether the run is over.
-    async fn after_step(&self, cx: &LoopCx, step: StepOutcome, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
-        let StepOutcome { end, calls, has_text } = step;
-        let asked = !calls.is_empty();
-        *limited = if matches!(end, StepEnd::OutputLimit) { *limited + 1 } else { 0 };
-        match end {
-            StepEnd::Whole if asked => {
-                self.run_calls(cx, calls).await?;
-                Ok(None)
-            }
-            StepEnd::Whole if cx.somebody_waits() => Ok(None),
-            StepEnd::Whole if has_text => Ok(Some(RunEnd::new(RunResult::Complete))),
-            StepEnd::Whole => Ok(Some(RunEnd::because(RunResult::Stopped, "empty_answer"))),
-            StepEnd::Cut(Cut::Abort) => {
-                self.answer(cx, calls, "Not run: the run was stopped.").await?;
-                Ok(Some(RunEnd::new(RunResult::Interrupted)))
-            }
-            StepEnd::Cut(_) => {
-                self.answer(cx, calls, "Not run: the user added a message.").await?;
-                Ok(None)
-            }
-            StepEnd::OutputLimit => {
-                self.answer(cx, calls, LIMIT_REACHED).await?;
-                let go_on = if asked { *limited < MAX_LIMITED_STEPS } else { cx.somebody_waits() };
-                Ok((!go_on).then(|| RunEnd::because(RunResult::Stopped, "output_limit")))
-            }
-            StepEnd::Failed(failure) => {
-                self.answer(cx, calls, "Not run: the answer was not complete.").await?;
-                Ok(Some(RunEnd::failed(failure)))
-            }
-        }
-    }
-
-    async fn run_calls(&self, cx: &LoopCx, calls: Vec<Admitted>) -> Result<(), Failure> {
-        let interrupt = CancellationToken::new();
-        let run_cx = RunCx {
-            session: cx.session.clone(),
-            mode: cx.mode,
-            emit: Arc::clone(&cx.emit),
-            state: Arc::clone(&cx.folds.state),
-            abort: cx.abort.clone(),
-            interrupt: interrupt.clone(),
-        };
-        let work = self.door.run(calls, run_cx);
-        tokio::pin!(work);
-        tokio::select! {
-            // A message that is there already comes before the first call starts.
-            biased;
-            () = cx.interrupted() => interrupt.cancel(),
-            done = &mut work => return done,
-        }
-        work.await
-    }
-
-    async fn answer(&self, cx: &LoopCx, calls: Vec<Admitted>, text: &str) -> Result<(), Failure> {
-        self.door.refuse(calls, ToolErrorClass::NotRun, text, cx.emit.as_ref()).await
     }
 }
 
@@ -117,17 +61,77 @@ const LIMIT_REACHED: &str =
     "Not run: the answer reached the output limit, so this call may be cut. Send it again in smaller pieces.";
 
 impl LoopCx {
+    /// Runs or answers the calls of a step, and says whether the run is over.
+    async fn after_step(&self, step: StepOutcome, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
+        let StepOutcome { end, calls, has_text } = step;
+        let asked = !calls.is_empty();
+        *limited = if matches!(end, StepEnd::OutputLimit) { *limited + 1 } else { 0 };
+        match end {
+            StepEnd::Whole if asked => {
+                self.run_calls(calls).await?;
+                Ok(None)
+            }
+            StepEnd::Whole if self.somebody_waits() => Ok(None),
+            StepEnd::Whole if has_text => Ok(Some(RunEnd::new(RunResult::Complete))),
+            StepEnd::Whole => Ok(Some(RunEnd::because(RunResult::Stopped, "empty_answer"))),
+            StepEnd::Cut(Cut::Abort) => {
+                self.answer(calls, "Not run: the run was stopped.").await?;
+                Ok(Some(RunEnd::new(RunResult::Interrupted)))
+            }
+            StepEnd::Cut(_) => {
+                self.answer(calls, "Not run: the user added a message.").await?;
+                Ok(None)
+            }
+            StepEnd::OutputLimit => {
+                self.answer(calls, LIMIT_REACHED).await?;
+                let go_on = if asked { *limited < MAX_LIMITED_STEPS } else { self.somebody_waits() };
+                Ok((!go_on).then(|| RunEnd::because(RunResult::Stopped, "output_limit")))
+            }
+            StepEnd::Failed(failure) => {
+                self.answer(calls, "Not run: the answer was not complete.").await?;
+                Ok(Some(RunEnd::failed(failure)))
+            }
+        }
+    }
+
+    async fn run_calls(&self, calls: Vec<Admitted>) -> Result<(), Failure> {
+        let interrupt = CancellationToken::new();
+        let run_cx = RunCx {
+            session: self.session.clone(),
+            mode: self.mode,
+            emit: Arc::clone(&self.emit),
+            state: Arc::clone(&self.folds.state),
+            abort: self.abort.clone(),
+            interrupt: interrupt.clone(),
+        };
+        let work = self.door.run(calls, run_cx);
+        tokio::pin!(work);
+        tokio::select! {
+            // A message that is there already comes before the first call starts.
+            biased;
+            () = self.interrupted() => interrupt.cancel(),
+            done = &mut work => return done,
+        }
+        work.await
+    }
+
+    async fn answer(&self, calls: Vec<Admitted>, text: &str) -> Result<(), Failure> {
+        self.door.refuse(calls, ToolErrorClass::NotRun, text, self.emit.as_ref()).await
+    }
+
     fn steps(&self) -> u32 {
         locked(&self.folds.tally).steps
     }
 
-    /// What the next request carries. An answer with nothing to send (cut, or of reasoning alone) is left out.
+    /// What the next request carries. What says nothing (an answer cut at its beginning, or of reasoning alone) is left
+    /// out.
     fn window(&self) -> Vec<Arc<Item>> {
-        let is_sent = |item: &&Arc<Item>| match item.as_ref() {
+        let says_something = |item: &&Arc<Item>| match item.as_ref() {
+            Item::User(user) => says_something(&user.parts, user.note.as_deref()),
             Item::Assistant(answer) => !answer.text.trim().is_empty() || !answer.calls.is_empty(),
-            Item::User(_) | Item::Tool(_) => true,
+            Item::Tool(_) => true,
         };
-        locked(&self.folds.transcript).items().iter().filter(is_sent).cloned().collect()
+        locked(&self.folds.transcript).items().iter().filter(says_something).cloned().collect()
     }
 
     /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.
@@ -167,6 +171,15 @@ impl LoopCx {
             () = self.interrupted() => Cut::Interrupt,
         }
     }
+}
+
+/// Whether a message of the user holds anything to send.
+pub(crate) fn says_something(parts: &[Part], note: Option<&str>) -> bool {
+    let is_something = |part: &Part| match part {
+        Part::Text { text } => !text.trim().is_empty(),
+        Part::Image { .. } => true,
+    };
+    parts.iter().any(is_something) || note.is_some_and(|note| !note.trim().is_empty())
 }
 
 fn is_for_this_run(pending: &Pending) -> bool {

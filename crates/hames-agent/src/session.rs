@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use hames_protocol::{
-    Durability, ENVELOPE_VERSION, Emit, Envelope, Event, EventLog, Failure, Inbox, InstructionFile, Item, MemoryInbox,
-    MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings,
-    SettingsChanged,
+    Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox, InstructionFile, Item,
+    MemoryInbox, MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId,
+    SessionState, Settings, SettingsChanged,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, Recorder, locked};
-use crate::run_loop::LoopCx;
+use crate::run_loop::{LoopCx, says_something};
 use crate::{Agent, Clock, Nobody, RunEnd, Watch, recovery};
 
 /// Events read at once while a log is replayed.
@@ -193,7 +193,10 @@ impl Session {
         watch: Arc<dyn Watch>,
     ) -> RunEnd {
         self.introduce(&watch).await;
-        let ready = self.make_ready(&watch).await;
+        let ready = match says_something(&input.parts, None) {
+            true => self.make_ready(&watch).await,
+            false => Err(Failure::new(ErrorClass::Usage, "The message is empty. Say what is to be done.")),
+        };
         let recorder = Arc::new(self.recorder(watch));
         recorder.enter_run(RunId::generate(), self.state().turn + 1, None);
         let ended = match ready {
@@ -226,6 +229,7 @@ impl Session {
         recorder.record(opening_events(agent, input)).await?;
         let cx = LoopCx {
             session: self.id.clone(),
+            door: Arc::clone(&agent.door),
             mode,
             folds: Arc::clone(&self.folds),
             emit: Arc::clone(recorder) as Arc<dyn Emit>,

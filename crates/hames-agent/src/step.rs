@@ -90,7 +90,7 @@ impl Agent {
         };
         cx.emit.record(vec![step_start(number, &prepared)]).await?;
         let answer = self.ask(cx, seed(&prepared)).await?;
-        self.conclude(cx, answer).await.map(Ok)
+        conclude(cx, answer).await.map(Ok)
     }
 
     /// Sends the prepared request until there is something to record: an answer, a cut, or a failure that is final.
@@ -146,50 +146,50 @@ impl Agent {
         };
         Answer { completion: stream.finish(), cut, last: pieces.last() }
     }
+}
 
-    /// Records what a step came to, in one append: reasoning, text, calls, `step.done`.
-    async fn conclude(&self, cx: &LoopCx, answer: Answer) -> Result<StepOutcome, Failure> {
-        let end = answer.end();
-        let shown_cut = match &end {
-            StepEnd::Whole => None,
-            StepEnd::Cut(cut) => Some(*cut),
-            StepEnd::OutputLimit => Some(Cut::Limit),
-            StepEnd::Failed(_) => Some(Cut::Stream),
-        };
-        // Only the block that was being streamed is cut; what came before it is complete.
-        let cut_of = |kind| shown_cut.filter(|_| answer.last == Some(kind));
-        let whole = matches!(end, StepEnd::Whole);
-        let Completion { text, reasoning, calls, refusal, finish_reason, usage, cost, timings, request_id, .. } =
-            answer.completion;
+/// Records what a step came to, in one append: reasoning, text, calls, `step.done`.
+async fn conclude(cx: &LoopCx, answer: Answer) -> Result<StepOutcome, Failure> {
+    let end = answer.end();
+    let shown_cut = match &end {
+        StepEnd::Whole => None,
+        StepEnd::Cut(cut) => Some(*cut),
+        StepEnd::OutputLimit => Some(Cut::Limit),
+        StepEnd::Failed(_) => Some(Cut::Stream),
+    };
+    // Only the block that was being streamed is cut; what came before it is complete.
+    let cut_of = |kind| shown_cut.filter(|_| answer.last == Some(kind));
+    let whole = matches!(end, StepEnd::Whole);
+    let Completion { text, reasoning, calls, refusal, finish_reason, usage, cost, timings, request_id, .. } =
+        answer.completion;
 
-        let mut events = Vec::with_capacity(reasoning.len() + calls.len() + 2);
-        let last_block = reasoning.len().saturating_sub(1);
-        for (at, block) in reasoning.into_iter().enumerate() {
-            let cut = cut_of(OpenKind::Reasoning).filter(|_| at == last_block);
-            let index = u32::try_from(at).unwrap_or(u32::MAX);
-            events.push(Event::ReasoningDone(ReasoningDone { index, block, cut }));
-        }
-        let text = if text.trim().is_empty() { refusal.unwrap_or_default() } else { text };
-        let has_text = !text.trim().is_empty();
-        if has_text {
-            events.push(Event::TextDone(TextDone { index: 0, text, cut: cut_of(OpenKind::Text) }));
-        }
-        let calls: Vec<Admitted> = calls.into_iter().map(|call| self.door.admit(call)).collect();
-        events.extend(calls.iter().map(|call| Event::ToolCall(call.event.clone())));
-        tracing::info!(
-            target: "hames::step",
-            session = %cx.session,
-            finish = finish_reason.as_deref().unwrap_or("-"),
-            whole,
-            calls = calls.len(),
-            input = usage.as_ref().and_then(|u| u.input).unwrap_or(0),
-            output = usage.as_ref().and_then(|u| u.output).unwrap_or(0),
-            ms = timings.total_ms,
-        );
-        events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
-        cx.emit.record(events).await?;
-        Ok(StepOutcome { end, calls, has_text })
+    let mut events = Vec::with_capacity(reasoning.len() + calls.len() + 2);
+    let last_block = reasoning.len().saturating_sub(1);
+    for (at, block) in reasoning.into_iter().enumerate() {
+        let cut = cut_of(OpenKind::Reasoning).filter(|_| at == last_block);
+        let index = u32::try_from(at).unwrap_or(u32::MAX);
+        events.push(Event::ReasoningDone(ReasoningDone { index, block, cut }));
     }
+    let text = if text.trim().is_empty() { refusal.unwrap_or_default() } else { text };
+    let has_text = !text.trim().is_empty();
+    if has_text {
+        events.push(Event::TextDone(TextDone { index: 0, text, cut: cut_of(OpenKind::Text) }));
+    }
+    let calls: Vec<Admitted> = calls.into_iter().map(|call| cx.door.admit(call)).collect();
+    events.extend(calls.iter().map(|call| Event::ToolCall(call.event.clone())));
+    tracing::info!(
+        target: "hames::step",
+        session = %cx.session,
+        finish = finish_reason.as_deref().unwrap_or("-"),
+        whole,
+        calls = calls.len(),
+        input = usage.as_ref().and_then(|u| u.input).unwrap_or(0),
+        output = usage.as_ref().and_then(|u| u.output).unwrap_or(0),
+        ms = timings.total_ms,
+    );
+    events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
+    cx.emit.record(events).await?;
+    Ok(StepOutcome { end, calls, has_text })
 }
 
 fn step_start(number: u32, prepared: &PreparedInfo) -> Event {

@@ -124,13 +124,6 @@ struct InboxState {
     closed: bool,
 }
 
-impl InboxState {
-    /// What is meant for the run that goes on; a queued message is for one of its own.
-    fn for_this_run(&self) -> impl Iterator<Item = &Pending> {
-        self.waiting.iter().filter(|pending| pending.delivery != Delivery::Queue)
-    }
-}
-
 /// An inbox fed from the same process.
 #[derive(Debug, Default)]
 pub struct MemoryInbox {
@@ -155,8 +148,8 @@ impl MemoryInbox {
         Ok(())
     }
 
-    /// Closes the inbox, whatever the run came to, and gives back what it did not take: queued messages, and those that
-    /// came too late for a run that failed or was stopped.
+    /// Closes the inbox, whatever the run came to, and gives back what it did not take: messages that came too late for
+    /// a run that failed or was stopped.
     pub fn close(&self) -> Vec<Pending> {
         let mut state = locked(&self.state);
         state.closed = true;
@@ -167,7 +160,7 @@ impl MemoryInbox {
 #[async_trait]
 impl Inbox for MemoryInbox {
     fn waiting(&self) -> Vec<Pending> {
-        locked(&self.state).for_this_run().cloned().collect()
+        locked(&self.state).waiting.clone()
     }
 
     fn delivered(&self, id: &PendingId) {
@@ -176,8 +169,7 @@ impl Inbox for MemoryInbox {
 
     fn close_if_empty(&self) -> bool {
         let mut state = locked(&self.state);
-        let is_empty = state.for_this_run().next().is_none();
-        state.closed |= is_empty;
+        state.closed |= state.waiting.is_empty();
         state.closed
     }
 

@@ -1,0 +1,15 @@
+//! Sessions, runs and steps over stand-ins.
+
+#![allow(clippy::unwrap_used)] // in a test a panic is the report
+
+mod abort;
+mod barrier;
+mod inbox;
+mod limits;
+mod open_step;
+mod order;
+mod recovery;
+mod retry;
+mod storage;
+mod support;
+mod whole;
