@@ -75,6 +75,23 @@ async fn nothing_starts_in_a_run_that_was_stopped_before() {
 }
 
 #[tokio::test]
+async fn a_call_whose_turn_comes_as_the_run_is_stopped_does_not_start() {
+    for interrupt in [false, true] {
+        let gate = Gate::new();
+        let test = door(tools(&gate));
+        let running = test.start(&[("Edit", at("a")), ("Edit", at("./a"))]);
+        gate.holds(&["a"]).await;
+        let stop = if interrupt { test.cx.interrupt.clone() } else { test.cx.abort.clone() };
+        *test.fs.on_resolve.lock().unwrap() = Some(Box::new(move || stop.cancel()));
+        gate.open("a");
+        let outcomes = running.await.unwrap();
+        outcomes[0].output();
+        outcomes[1].failed_as(ToolErrorClass::NotRun);
+        assert!(!outcomes[1].started);
+    }
+}
+
+#[tokio::test]
 async fn an_interrupt_cuts_reads_and_lets_the_rest_finish() {
     let gate = Gate::new();
     let test = door(tools(&gate));

@@ -170,6 +170,8 @@ pub(crate) struct Log {
     shown: Arc<Mutex<Vec<Event>>>,
     state: Arc<Mutex<SessionState>>,
     fails_at: Arc<Mutex<Option<&'static str>>>,
+    holds_at: Arc<Mutex<Option<(&'static str, Gate)>>>,
+    lags: Arc<Mutex<bool>>,
 }
 
 impl Log {
@@ -185,6 +187,14 @@ impl Log {
     pub(crate) async fn until(&self, kind: &str) {
         self.events.subscribe().wait_for(|all| all.iter().any(|e| e.type_name() == kind)).await.unwrap();
     }
+    /// Records of this kind wait at the gate, under the kind's name.
+    pub(crate) fn hold_at(&self, kind: &'static str, gate: &Gate) {
+        *self.holds_at.lock().unwrap() = Some((kind, gate.clone()));
+    }
+    /// The fold of the session stays behind what is recorded.
+    pub(crate) fn lag(&self) {
+        *self.lags.lock().unwrap() = true;
+    }
     pub(crate) fn fail_at(&self, kind: &'static str) {
         *self.fails_at.lock().unwrap() = Some(kind);
     }
@@ -197,7 +207,12 @@ impl Emit for Log {
         if events.iter().any(|event| Some(event.type_name()) == broken) {
             return Err(Failure::new(ErrorClass::Storage, "the disk is full"));
         }
-        for event in &events {
+        let held = self.holds_at.lock().unwrap().clone();
+        if let Some((kind, gate)) = held.filter(|(kind, _)| events.iter().any(|event| event.type_name() == *kind)) {
+            gate.pass(kind).await;
+        }
+        let lags = *self.lags.lock().unwrap();
+        for event in events.iter().filter(|_| !lags) {
             self.state.lock().unwrap().apply(&Envelope::detached(0, event.clone()));
         }
         self.events.send_modify(|all| all.extend(events));
@@ -214,6 +229,7 @@ impl Emit for Log {
 pub(crate) struct StubFs {
     pub(crate) links: Mutex<HashMap<PathBuf, PathBuf>>,
     pub(crate) inodes: Mutex<HashMap<PathBuf, u64>>,
+    pub(crate) on_resolve: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
 impl FsProvider for StubFs {
@@ -221,6 +237,9 @@ impl FsProvider for StubFs {
         Path::new("/w")
     }
     fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
+        if let Some(act) = &*self.on_resolve.lock().unwrap() {
+            act();
+        }
         if path.contains("secret-home") {
             return Err(FsError::Denied { path: path.into() });
         }
@@ -359,6 +378,8 @@ impl Setup {
             shown: Arc::default(),
             state: state.clone(),
             fails_at: Arc::default(),
+            holds_at: Arc::default(),
+            lags: Arc::default(),
         };
         let (fs, blobs) = (Arc::new(StubFs::default()), Arc::new(MemoryBlobs::default()));
         let tools = self.tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();

@@ -174,13 +174,19 @@ async fn a_path_that_an_earlier_call_led_elsewhere_is_looked_at_again() {
 
 #[tokio::test]
 async fn a_next_call_begins_after_the_end_before_it_is_recorded() {
-    let gate = Gate::new();
-    let test = door(tools(&gate));
-    let calls = ["a", "./a", "/w/a", "b/../a"];
-    calls.iter().for_each(|name| gate.open(name));
-    test.run(&calls.map(|path| ("Edit", at(path)))).await;
-    assert_eq!(test.log.types(), ["tool.start", "tool.done"].repeat(4));
-    assert_eq!(gate.order(), calls);
+    for (next, path) in [("Edit", "./a"), ("Read", "/w/a"), ("Shell", "s"), ("Web", "w"), ("Search", "q")] {
+        let (gate, log) = (Gate::new(), Gate::new());
+        let test = door(tools(&gate));
+        test.log.hold_at("tool.done", &log);
+        ["a", path].iter().for_each(|name| gate.open(name));
+        let running = test.start(&[("Edit", at("a")), (next, at(path))]);
+        log.holds(&["tool.done"]).await;
+        assert_eq!(gate.order(), ["a"], "{next}");
+        log.open("tool.done");
+        running.await.unwrap();
+        assert_eq!(gate.order(), ["a", path]);
+        assert_eq!(test.log.types(), ["tool.start", "tool.done"].repeat(2));
+    }
 }
 
 #[tokio::test]

@@ -184,6 +184,15 @@ async fn kept_outputs_are_numbered_without_gap_or_double() {
 }
 
 #[tokio::test]
+async fn names_stay_apart_where_the_fold_of_the_session_lags() {
+    let test = door(vec![gives("x".repeat(60_000))]);
+    test.log.lag();
+    let outcomes = test.run(&vec![("T", json!({})); 8]).await;
+    let names: Vec<_> = outcomes.iter().map(|outcome| done(&outcome.end).blob.unwrap().name).collect();
+    assert!(crate::kit::unique(&names), "{names:?}");
+}
+
+#[tokio::test]
 async fn no_secret_leaves_a_call_in_any_form() {
     let tool = TestTool::new("T").does(|input, cx| async move {
         let whole = match input["n"].as_i64() {
