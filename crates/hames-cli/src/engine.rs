@@ -68,12 +68,18 @@ pub(crate) fn endpoint(provider: &Provider, env: &Env) -> Endpoint {
     endpoint
 }
 
-/// What a run is given.
-pub(crate) struct Job<'a> {
+/// What every run of this process stands on.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
     pub(crate) env: &'a Env,
     pub(crate) home: &'a Home,
     pub(crate) config: &'a Config,
     pub(crate) store: &'a Store,
+}
+
+/// What a run is given.
+pub(crate) struct Job<'a> {
+    pub(crate) ground: Ground<'a>,
     pub(crate) folder: PathBuf,
     pub(crate) session: SessionId,
     pub(crate) chosen: Chosen,
@@ -88,7 +94,7 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     /// Runs to the end. `Err` only where it came to no run.
     pub(crate) async fn run(self) -> Result<RunEnd, Failure> {
-        let ports = Ports { log: self.store.log(), clock: Arc::new(SystemClock) };
+        let ports = Ports { log: self.ground.store.log(), clock: Arc::new(SystemClock) };
         let mut session = Session::resume(ports, self.session.clone()).await?;
         session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
         let settings = session.state().settings.clone();
@@ -117,10 +123,10 @@ impl Job<'_> {
     /// The shell of the run. What it keeps on disk lies beside the blobs, so that a long output is moved and not copied.
     fn shell(&self) -> Result<LocalShell, Failure> {
         let options = LocalShellOptions {
-            shell: self.env.find_program("bash").unwrap_or_else(|| "/bin/sh".into()),
-            env: self.env.without(&self.config.key_vars()),
+            shell: self.ground.env.find_program("bash").unwrap_or_else(|| "/bin/sh".into()),
+            env: self.ground.env.without(&self.ground.config.key_vars()),
             reaper: std::env::current_exe().ok().map(|program| ReaperCommand { program, args: vec![REAPER.into()] }),
-            spool_dir: self.home.data().join("spool"),
+            spool_dir: self.ground.home.data().join("spool"),
             run_cookie: format!("{}-{}", std::process::id(), self.session),
         };
         LocalShell::new(options).map_err(internal)
@@ -129,15 +135,15 @@ impl Job<'_> {
     fn door(&self, info: &ModelInfo, shell: Arc<dyn ShellProvider>) -> Result<Arc<Door>, Failure> {
         let all = ToolSet::new(hames_workspace::tools()).map_err(internal)?;
         let tools = if info.context_window <= LEAN_WINDOW { all.select(&LEAN_TOOLS).map_err(internal)? } else { all };
-        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.home.private() }).map_err(internal)?;
+        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.ground.home.private() }).map_err(internal)?;
         Ok(Arc::new(Door::new(DoorParts {
             tools,
             policy: Policy::default(),
             fs: Arc::new(fs),
             shell,
-            blobs: self.store.blobs(),
+            blobs: self.ground.store.blobs(),
             approver: Arc::new(NobodyAnswers),
-            secrets: Secrets::new(self.config.secrets()),
+            secrets: Secrets::new(self.ground.config.secrets()),
             locks: Arc::new(LockTable::default()),
             window_tokens: info.context_window,
             parallel_tools: true,
@@ -145,8 +151,11 @@ impl Job<'_> {
     }
 
     fn agent(&self, head: Arc<Head>, door: Arc<Door>, settings: &Settings) -> Result<Agent, Failure> {
-        let model =
-            ChatModel::new(endpoint(&self.chosen.provider, self.env), self.chosen.info.clone(), self.store.blobs())?;
+        let model = ChatModel::new(
+            endpoint(&self.chosen.provider, self.ground.env),
+            self.chosen.info.clone(),
+            self.ground.store.blobs(),
+        )?;
         Ok(Agent::new(AgentParts {
             model: Box::new(model),
             head,
@@ -166,7 +175,7 @@ impl Job<'_> {
                 Attachment::Text(text) => Part::text(text.clone()),
                 Attachment::Image { name, media_type, bytes } => {
                     let source = BlobSource::Bytes(bytes.clone());
-                    let blob = self.store.blobs().put(&self.session, "", source).await?;
+                    let blob = self.ground.store.blobs().put(&self.session, "", source).await?;
                     Part::Image { blob, media_type: (*media_type).into(), name: Some(name.clone()) }
                 }
             });

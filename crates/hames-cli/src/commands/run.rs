@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attach::{self, Attachment};
 use crate::cli::{Cli, RunArgs};
 use crate::config::{Chosen, Config};
-use crate::engine::{Job, open_store};
+use crate::engine::{Ground, Job, open_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -131,8 +131,9 @@ impl Request {
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
         let abort = signals.abort.clone();
         let runtime = super::runtime()?;
+        let ground = Ground { env, home, config, store: &store };
         let ended = runtime.block_on(async {
-            let run = self.job(env, home, config, &store, &target, &printer, &abort).run();
+            let run = self.job(ground, &target, &printer, &abort).run();
             tokio::pin!(run);
             tokio::select! {
                 ended = &mut run => return ended,
@@ -151,30 +152,17 @@ impl Request {
         }
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the parts of one value, named right here")]
-    fn job<'a>(
-        &self,
-        env: &'a Env,
-        home: &'a Home,
-        config: &'a Config,
-        store: &'a Store,
-        target: &Target,
-        printer: &Printer,
-        abort: &CancellationToken,
-    ) -> Job<'a> {
+    fn job<'a>(&self, ground: Ground<'a>, target: &Target, printer: &Printer, abort: &CancellationToken) -> Job<'a> {
         let sink = printer.sink();
         let renderer = match self.shown {
             Shown::Text => {
-                let text = Text::new(sink.clone(), Style::for_stderr(env), target.name.clone());
+                let text = Text::new(sink.clone(), Style::for_stderr(ground.env), target.name.clone());
                 Renderer::Text(Box::new(text))
             }
             Shown::Json(deltas) => Renderer::Json(JsonLines::new(sink.clone(), deltas)),
         };
         Job {
-            env,
-            home,
-            config,
-            store,
+            ground,
             folder: self.folder.clone(),
             session: target.session.clone(),
             chosen: target.chosen.clone(),

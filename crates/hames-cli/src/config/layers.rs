@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) file: FileConfig,
     /// Those of the file in its order, then those of the environment in the order of preference.
     pub(crate) providers: Vec<Provider>,
+    /// Keys the environment holds, used or not: none may be seen.
+    keys: Vec<String>,
 }
 
 /// The model of a run and what it is asked with.
@@ -63,12 +65,14 @@ impl Config {
                 providers.extend(Provider::of_preset(preset, env)?);
             }
         }
-        Ok(Config { file, providers })
+        let mut config = Config { file, providers, keys: Vec::new() };
+        config.keys = config.key_vars().iter().filter_map(|var| env.get(var)).map(str::to_owned).collect();
+        Ok(config)
     }
 
     /// A configuration of one endpoint without a key, and of nothing else.
     pub(crate) fn only(name: &str, base_url: &str) -> Config {
-        Config { file: FileConfig::default(), providers: vec![Provider::at(name, base_url)] }
+        Config { file: FileConfig::default(), providers: vec![Provider::at(name, base_url)], keys: Vec::new() }
     }
 
     /// The model in force and the provider it belongs to.
@@ -156,7 +160,7 @@ impl Config {
 
     /// Values that must never be seen, of every provider.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        self.providers.iter().flat_map(Provider::secrets).collect()
+        self.providers.iter().flat_map(Provider::secrets).chain(self.keys.iter().cloned()).collect()
     }
 
     /// Variables that child processes do not get: everything that may hold a key, used or not.
@@ -334,6 +338,13 @@ mod tests {
         for var in ["P_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"] {
             assert!(vars.iter().any(|v| v == var), "{var}");
         }
+    }
+
+    #[test]
+    fn a_key_that_the_file_replaces_stays_a_secret() {
+        let file = r#"{"providers": {"openai": {"api_key": "from-file"}}}"#;
+        let secrets = config(file, &[("OPENAI_API_KEY", "from-env"), ("PATH", "/bin")]).secrets();
+        assert_eq!(secrets, ["from-file", "from-env"]);
     }
 
     #[test]
