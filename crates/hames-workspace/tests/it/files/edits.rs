@@ -80,6 +80,8 @@ async fn line_ends_that_an_edit_does_not_touch_stay_as_they_are() {
         // Old and new lines one to one: each keeps its own end.
         one(b"a\r\nb\nc\r\n", "a\nb\nc", "A\nB\nC", b"A\r\nB\nC\r\n"),
         one(b"a\nb\r\nc\n", "a\nb\nc\n", "a\nb\nC\n", b"a\nb\r\nC\n"),
+        // A line that goes takes its own end with it.
+        one(b"a\r\nb\nc\n", "a\nb\nc", "a\nc", b"a\r\nc\n"),
         one(b"a\r\r\nb\n", "b", "c", b"a\r\r\nc\n"),
         one(b"\n\r\n\n", "\n\n\n", "\n\nx\n", b"\n\r\nx\n"),
         one(b"no end", "no", "an", b"an end"),

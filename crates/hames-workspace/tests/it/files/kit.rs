@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use hames_protocol::{
-    BlobStore, CallId, Emit, Envelope, Event, Failure, FileChanged, MemoryBlobs, Mode, RunId, SessionId, SessionState,
+    BlobStore, CallId, Emit, Envelope, Event, Failure, FileChanged, MemoryBlobs, Mode, SessionId, SessionState,
 };
 use hames_tools::{
     FsProvider, ShellError, ShellOutcome, ShellProvider, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput,
@@ -77,7 +77,6 @@ impl Bench {
         let fs = Arc::new(LocalFs::new(&scratch.path().join("w"), LocalFsOptions { denied }).unwrap());
         let recorder = Arc::new(Recorder::default());
         let blobs = Arc::new(MemoryBlobs::default());
-        let _ = RunId::generate();
         let cx = ToolCx {
             session: SessionId::from("s"),
             call_id: CallId::from("c"),

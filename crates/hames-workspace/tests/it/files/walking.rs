@@ -69,9 +69,16 @@ fn ignore_files_hold_without_a_repository_and_come_from_the_whole_of_one() {
     bench.file("a.txt", "");
     bench.file("deep/b.txt", "");
     bench.file("deep/c.log", "");
+    bench.file("deep/d.tmp", "");
+    bench.file("deep/gone/e.txt", "");
+    bench.file("deep/kept/gone", "");
     bench.file(".ignore", "*.log\n");
-    assert_eq!(walked(&bench, ".", WalkOptions::default()), [".ignore", "a.txt", "deep/", "deep/b.txt"]);
-    assert_eq!(walked(&bench, "deep", WalkOptions::default()), ["deep/b.txt"]);
+    bench.file(".gitignore", "*.tmp\n/deep/gone\n");
+    assert_eq!(
+        walked(&bench, ".", WalkOptions::default()),
+        [".gitignore", ".ignore", "a.txt", "deep/", "deep/b.txt", "deep/kept/", "deep/kept/gone"]
+    );
+    assert_eq!(walked(&bench, "deep", WalkOptions::default()), ["deep/b.txt", "deep/kept/", "deep/kept/gone"]);
     // The root is a folder of a repository: its rules count, those above it do not.
     let bench = Bench::new();
     put(&bench.beside(".git/HEAD"), "");
