@@ -4,8 +4,8 @@
 //! that emitted it go on. Live events go straight to the watcher. Beside the log it keeps what the open step has shown
 //! so far, so that a death in its middle loses no more than the last moments.
 //!
-//! After the first append that fails, and after `run.done`, it takes nothing more: a tool that was given up on and comes
-//! back later is refused, so it does not act either.
+//! After the first append that fails, after `run.done`, and when its run is dropped it takes nothing more: a tool that
+//! was given up on and comes back later is refused, so it does not act either.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -135,6 +135,17 @@ impl Recorder {
         *locked(&self.place) = Place { run: Some(run), turn: Some(turn), step };
     }
 
+    /// Ends it when dropped: then the run is over, however it ended.
+    pub(crate) fn ends_when_dropped(self: &Arc<Self>) -> impl Drop + use<> {
+        struct Ends(Arc<Recorder>);
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                self.0.over.store(true, Ordering::Release);
+            }
+        }
+        Ends(Arc::clone(self))
+    }
+
     /// Shows an event that could not be recorded, so that whoever watches learns how it ended.
     pub(crate) async fn announce(&self, events: Vec<Event>) {
         let batch: Vec<Envelope> = events.into_iter().map(|event| self.envelope(event)).collect();
@@ -195,6 +206,7 @@ impl Recorder {
     /// in the middle leaves it open what the log holds.
     async fn append(&self, next: &mut Next, batch: Vec<Envelope>) -> Result<(), Failure> {
         let seq = match next {
+            Next::Seq(_) if self.over.load(Ordering::Acquire) => return Err(given_up()),
             Next::Seq(seq) => *seq,
             Next::Nothing(why) => return Err(why.clone()),
         };

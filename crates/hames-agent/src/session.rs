@@ -198,6 +198,7 @@ impl Session {
             false => Err(Failure::new(ErrorClass::Usage, "The message is empty. Say what is to be done.")),
         };
         let recorder = Arc::new(self.recorder(watch));
+        let _ends = recorder.ends_when_dropped();
         recorder.enter_run(RunId::generate(), self.state().turn + 1, None);
         let ended = match ready {
             Ok(()) => self.recorded_run(agent, input, control, &recorder).await,

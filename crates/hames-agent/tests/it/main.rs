@@ -10,6 +10,8 @@ mod open_step;
 mod order;
 mod recovery;
 mod retry;
+mod soak;
 mod storage;
 mod support;
 mod whole;
+mod wire;

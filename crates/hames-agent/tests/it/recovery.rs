@@ -244,6 +244,44 @@ async fn a_run_that_is_dropped_is_closed_by_the_next_run_of_the_same_session() {
 }
 
 #[tokio::test]
+async fn a_tool_of_a_run_that_was_dropped_can_record_nothing_more() {
+    let (inside, late) = (Gate::new(), Gate::new());
+    let deaf = {
+        let (inside, late) = (inside.clone(), late.clone());
+        TestTool::new("Deaf", Effect::Edit).does(move |_, cx| {
+            let (inside, late) = (inside.clone(), late.clone());
+            async move {
+                inside.open();
+                inside.pass().await;
+                late.pass().await;
+                let changed = hames_protocol::FileChanged {
+                    call_id: cx.call_id.clone(),
+                    path: "/w/a".into(),
+                    before: None,
+                    after: None,
+                    mode: None,
+                };
+                cx.emit.record(vec![Event::FileChanged(changed)]).await?;
+                panic!("it acted");
+            }
+        })
+    };
+    let mut hames = Setup::new([Reply::call("Deaf", at("a"))]).tool(deaf).build().await;
+    tokio::select! {
+        _ = hames.run_unchecked("go") => panic!("it ended"),
+        () = late.reached() => {}
+    }
+    let before = hames.log.events();
+    late.open();
+    settle().await;
+    assert_eq!(hames.log.events(), before);
+    hames.renew();
+    hames.model.push(Reply::text("Going on."));
+    ended(&hames.run("again").await, RunResult::Complete, 0);
+    assert_eq!(hames.trace.count("log file.changed"), 0);
+}
+
+#[tokio::test]
 async fn a_result_that_cannot_be_read_any_more_does_not_lock_the_session() {
     let log = recorded().await.remove(5);
     let results: Vec<usize> = (0..log.len()).filter(|&i| matches!(log[i].event, Event::ToolDone(_))).collect();

@@ -3,6 +3,7 @@
 //! [`Hames`] is one session with a scripted model and tools of closures. Whatever happens around it (an append, an event
 //! seen, a request sent, a tool's body entered) leaves a mark in one [`Trace`], in the order in which it happened.
 
+pub(crate) mod http;
 pub(crate) mod log;
 pub(crate) mod model;
 pub(crate) mod sound;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use hames_agent::{Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, Watch};
 use hames_protocol::{
-    Delivery, Envelope, Event, EventLog, Head, Item, MemoryBlobs, MemoryInbox, Mode, ModelInfo, ModelRef,
+    Delivery, Envelope, Event, EventLog, Head, Item, MemoryBlobs, MemoryInbox, Mode, ModelClient, ModelInfo, ModelRef,
     NobodyAnswers, OpenBlock, Part, Pending, PendingId, RunResult, SessionCreated, SessionId, Settings, ToolErrorClass,
 };
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, Tool, ToolSet};
@@ -52,6 +53,10 @@ impl Trace {
     /// Cancels the token at the mark after `marks` more.
     pub(crate) fn light(&self, marks: usize, token: CancellationToken) {
         *self.0.fuse.lock().unwrap() = Some((marks + 1, token));
+    }
+    /// Puts the fuse out.
+    pub(crate) fn unlight(&self) {
+        *self.0.fuse.lock().unwrap() = None;
     }
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.marks.borrow().clone()
@@ -178,6 +183,8 @@ pub(crate) struct Setup {
     pub(crate) retry: RetryPolicy,
     pub(crate) mode: Mode,
     pub(crate) clock_step: u64,
+    /// In place of the script.
+    pub(crate) model: Option<Box<dyn ModelClient>>,
 }
 
 impl Setup {
@@ -191,6 +198,7 @@ impl Setup {
             retry: RetryPolicy::default(),
             mode: Mode::Build,
             clock_step: 1,
+            model: None,
         }
     }
 
@@ -207,7 +215,7 @@ impl Setup {
     }
 
     /// A session whose log ends here, with these pieces of its open step: as a death leaves it.
-    pub(crate) async fn build_from(self, events: &[Envelope], pieces: &[OpenBlock]) -> Hames {
+    pub(crate) async fn build_from(mut self, events: &[Envelope], pieces: &[OpenBlock]) -> Hames {
         let trace = Trace::new();
         let log = TestLog::new(&trace);
         let id = SessionId::from(ID);
@@ -234,7 +242,7 @@ impl Setup {
         }
     }
 
-    fn agent(&self, trace: &Trace) -> (ScriptModel, Agent) {
+    fn agent(&mut self, trace: &Trace) -> (ScriptModel, Agent) {
         let info = ModelInfo {
             model: ModelRef { provider: "test".into(), id: "script".into() },
             context_window: self.window,
@@ -255,7 +263,7 @@ impl Setup {
             parallel_tools: true,
         }));
         let agent = Agent::new(AgentParts {
-            model: Box::new(model.clone()),
+            model: self.model.take().unwrap_or_else(|| Box::new(model.clone())),
             head: Arc::new(Head { tools: door.specs(), system: self.system.clone() }),
             door,
             max_steps: self.max_steps,

@@ -57,6 +57,10 @@ impl TestTool {
     pub(crate) fn name(&self) -> &str {
         &self.spec.name
     }
+    pub(crate) fn parameters(mut self, parameters: Value) -> Self {
+        self.spec.parameters = parameters;
+        self
+    }
     pub(crate) fn traced(mut self, trace: &Trace) -> Self {
         self.trace = Some(trace.clone());
         self

@@ -1,0 +1,177 @@
+//! What comes out on the wire: reasoning that goes back, ids that stay apart.
+
+use std::collections::HashSet;
+
+use hames_protocol::{Delivery, Effect, RunResult};
+use hames_testkit::{ChatRequest, Gate, Provider, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::http::{file_tools, over_http};
+use crate::support::{Hames, TestTool, ended, pending};
+
+fn assistants(request: &ChatRequest) -> Vec<&Value> {
+    request.messages().iter().filter(|message| message["role"] == "assistant").collect()
+}
+
+fn read() -> Value {
+    json!({"path": "chaos-0.txt"})
+}
+
+/// Runs to the end against a strict provider.
+async fn completed(turns: Vec<Turn>, replay: Option<bool>) -> (Hames, Provider) {
+    let script = Script::new().turns(turns);
+    let (mut hames, provider) = over_http(script, file_tools(), |endpoint| endpoint.replay_reasoning = replay).await;
+    ended(&hames.run("go").await, RunResult::Complete, 0);
+    assert_eq!(provider.violations(), []);
+    assert_eq!(provider.unused_turns(), 0);
+    (hames, provider)
+}
+
+#[tokio::test]
+async fn reasoning_goes_back_with_the_calls_it_came_with() {
+    let think = || Turn::new().reasoning("think");
+    let turns = [
+        think().then_call("Read", read()),
+        think().then_text("I look.").then_call("Read", read()),
+        think().then_call("Read", read()).then_call("Read", read()),
+        think().then_call("Read", read()).finish("stop"),
+        think().chunk_chars(1).then_call("Read", read()),
+        think().then_call("Nothing", json!({})),
+        think().raw_call("c1", "Read", "{\"path\":"),
+        think().then_call("Read", read()).finish("length"),
+        think().then_call("Read", read()).finish(None).usage(json!({"prompt_tokens": 1, "completion_tokens": 1})),
+        think().raw_call("", "Read", "").finish("length"),
+    ];
+    for turn in turns {
+        for (replay, expected) in [(None, true), (Some(true), true), (Some(false), false)] {
+            let (_, provider) = completed(vec![turn.clone(), Turn::text("Done.")], replay).await;
+            let requests = provider.requests();
+            let answer = assistants(&requests[1])[0];
+            assert_eq!(answer.get("reasoning_content"), expected.then(|| json!("think")).as_ref(), "{answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn signed_reasoning_goes_back_as_it_came() {
+    let turn = Turn::new().signed_reasoning("think", "c2lnbmVk").then_call("Read", read());
+    let (_, provider) = completed(vec![turn.clone(), turn, Turn::text("Done.")], None).await;
+    let requests = provider.requests();
+    for answer in assistants(&requests[2]) {
+        assert!(answer["reasoning_details"].to_string().contains("c2lnbmVk"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn complete_reasoning_goes_back_though_a_message_cut_the_calls_after_it() {
+    let gate = Gate::new();
+    // Cut within the arguments: the reasoning before them was complete.
+    let cut = Turn::new().reasoning("think").then_call("Read", read()).gate(5, gate.clone());
+    let script = Script::new().turn(cut).turn(Turn::text("Heard."));
+    let (mut hames, provider) = over_http(script, file_tools(), |_| {}).await;
+    let (inbox, seen) = (hames.inbox.clone(), hames.trace.clone());
+    let says = async {
+        gate.reached().await;
+        seen.until("see tool.input.delta").await;
+        inbox.push(pending("1", Delivery::Interrupt)).unwrap();
+    };
+    let (end, ()) = tokio::join!(hames.run("go"), says);
+    ended(&end, RunResult::Complete, 0);
+    assert_eq!(provider.violations(), []);
+    let requests = provider.requests();
+    let answer = assistants(&requests[1])[0];
+    assert_eq!(answer["reasoning_content"], "think", "{answer}");
+    assert!(requests[1].tool_results()[0].1.contains("the user added a message"));
+}
+
+#[tokio::test]
+async fn reasoning_that_was_cut_is_never_sent() {
+    let gate = Gate::new();
+    let cut = Turn::new().signed_reasoning("think and think", "c2lnbmVk").gate(2, gate.clone());
+    let script = Script::new().turn(cut).turn(Turn::text("Heard."));
+    let (mut hames, provider) = over_http(script, file_tools(), |_| {}).await;
+    let (inbox, seen) = (hames.inbox.clone(), hames.trace.clone());
+    let says = async {
+        gate.reached().await;
+        seen.until("see reasoning.delta").await;
+        inbox.push(pending("1", Delivery::Interrupt)).unwrap();
+    };
+    let (end, ()) = tokio::join!(hames.run("go"), says);
+    ended(&end, RunResult::Complete, 0);
+    assert_eq!(provider.violations(), []);
+    assert!(assistants(&provider.requests()[1]).is_empty());
+}
+
+/// Every call runs once, has an id of its own on the wire, and stands right before its own result.
+fn check_ids(hames: &Hames, provider: &Provider, calls: usize) {
+    assert_eq!(hames.trace.count("body Read"), calls);
+    let requests = provider.requests();
+    let last = requests.last().unwrap();
+    let ids: Vec<&str> = assistants(last)
+        .iter()
+        .flat_map(|message| message["tool_calls"].as_array().into_iter().flatten())
+        .filter_map(|call| call["id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), calls);
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), calls, "{ids:?}");
+    let mut asked: Vec<(String, String)> = Vec::new();
+    for message in last.messages() {
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+            asked.push((call["id"].as_str().unwrap().into(), arguments["path"].as_str().unwrap().into()));
+        }
+        if message["role"] == "tool" {
+            let (id, path) = asked.remove(0);
+            assert_eq!(message["tool_call_id"], id.as_str());
+            assert_eq!(message["content"], format!("content of {path}"));
+        }
+    }
+    // Once given, an id stays.
+    for (earlier, later) in requests.iter().zip(&requests[1..]) {
+        let (earlier, later) = (earlier.messages(), later.messages());
+        assert_eq!(earlier, &later[..earlier.len()]);
+    }
+}
+
+#[tokio::test]
+async fn ids_that_repeat_or_lack_never_pair_a_result_with_another_call() {
+    let call = |id: &str, path: &str| (id.to_owned(), path.to_owned());
+    let turns: Vec<Vec<Vec<(String, String)>>> = vec![
+        vec![vec![call("call_0", "a")], vec![call("call_0", "b")], vec![call("", "c"), call("", "d")]],
+        vec![vec![call("x", "a"), call("x", "b")]],
+        vec![vec![call("x", "a"), call("x", "b"), call("x", "c")], vec![call("x", "d")]],
+        vec![vec![call("", "a")], vec![call("", "b")], vec![call("", "c")]],
+        vec![vec![call(" ", "a"), call("\t", "b")]],
+        vec![vec![call("call_0", "a"), call("", "b"), call("call_0", "c")]],
+        vec![vec![call("1", "a"), call("2", "b")], vec![call("2", "c"), call("1", "d")]],
+        vec![vec![call("Ünïcode", "a")], vec![call("Ünïcode", "b")]],
+        vec![vec![call(&"long".repeat(50), "a")], vec![call(&"long".repeat(50), "b")]],
+        vec![vec![call("toolu_01", "a"), call("toolu_02", "b")]],
+    ];
+    for script in turns {
+        let count = script.iter().map(Vec::len).sum();
+        let turns = script.iter().map(|calls| {
+            calls.iter().fold(Turn::new(), |turn, (id, path)| turn.call_with_id(id, "Read", json!({ "path": path })))
+        });
+        let script = Script::new().turns(turns).turn(Turn::text("Done."));
+        let reads = TestTool::new("Read", Effect::Read).does(|input, _| async move {
+            Ok(hames_tools::ToolOutput::text(format!("content of {}", input["path"].as_str().unwrap())))
+        });
+        let (mut hames, provider) = over_http(script, vec![reads], |_| {}).await;
+        ended(&hames.run("go").await, RunResult::Complete, 0);
+        assert_eq!(provider.violations(), []);
+        check_ids(&hames, &provider, count);
+    }
+}
+
+#[tokio::test]
+async fn one_connection_serves_a_whole_run() {
+    for steps in [1, 2, 10, 40] {
+        let turns = (0..steps).map(|_| Turn::call("Read", read())).chain([Turn::text("Done.")]).collect();
+        let (_, provider) = completed(turns, None).await;
+        assert_eq!(provider.connections(), 1);
+        assert_eq!(provider.requests().len(), steps + 1);
+        assert_eq!(provider.hangups(), 0);
+        assert_eq!(provider.other_requests(), Vec::<String>::new());
+    }
+}
