@@ -30,7 +30,7 @@ pub(crate) fn close_step(kept: Vec<OpenBlock>) -> Vec<Event> {
 
 /// The answer to a call that has none.
 pub(crate) fn answer(open: &OpenCall) -> Event {
-    let (class, text) = match (open.started, open.call.declaration.as_ref().is_some_and(only_reads)) {
+    let (class, text) = match (open.started, open.declaration.as_ref().is_some_and(only_reads)) {
         (false, _) => (ToolErrorClass::NotRun, "Not run: the run ended before this call began."),
         (true, true) => {
             (ToolErrorClass::Interrupted, "Interrupted: the run ended during this call. Nothing was changed by it.")

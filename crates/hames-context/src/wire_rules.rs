@@ -170,7 +170,6 @@ mod tests {
                 arguments: "{}".into(),
                 input: None,
                 label: Label::default(),
-                declaration: None,
                 extra: None,
             })
             .collect();

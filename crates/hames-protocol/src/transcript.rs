@@ -53,12 +53,10 @@ pub struct CallItem {
     pub name: String,
     /// The arguments as sent.
     pub arguments: String,
-    /// The arguments as used; absent where they could not be read.
+    /// The arguments as used, kept only where those sent are not the text of a JSON object.
     pub input: Option<Value>,
     /// Name for people.
     pub label: Label,
-    /// What the tool declared.
-    pub declaration: Option<Declaration>,
     /// What goes back with the call verbatim.
     pub extra: Option<String>,
 }
@@ -83,6 +81,8 @@ pub struct ToolItem {
 pub struct OpenCall {
     /// The call.
     pub call: CallItem,
+    /// What the tool declared of it.
+    pub declaration: Option<Declaration>,
     /// Whether execution had begun.
     pub started: bool,
 }
@@ -142,12 +142,11 @@ impl Transcript {
                     provider_id: call.provider_id.clone(),
                     name: call.name.clone(),
                     arguments: call.arguments.clone(),
-                    input: call.input.clone(),
+                    input: if is_object(&call.arguments) { None } else { call.input.clone() },
                     label: call.label.clone(),
-                    declaration: call.declaration.clone(),
                     extra: call.extra.clone(),
                 };
-                self.open.push(OpenCall { call: item.clone(), started: false });
+                self.open.push(OpenCall { call: item.clone(), declaration: call.declaration.clone(), started: false });
                 self.answer.get_or_insert_default().calls.push(item);
             }
             Event::StepDone(_) => self.close_answer(),
@@ -206,4 +205,9 @@ impl Transcript {
             self.items.push(Arc::new(Item::Assistant(answer)));
         }
     }
+}
+
+/// Whether a text is a JSON object, without building one.
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }

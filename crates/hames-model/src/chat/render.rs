@@ -276,7 +276,6 @@ mod tests {
             arguments: arguments.into(),
             input,
             label: hames_protocol::Label::default(),
-            declaration: None,
             extra: None,
         }
     }

@@ -164,7 +164,6 @@ async fn reasoning_goes_back_with_the_calls_it_came_with() {
                 arguments: call.arguments.clone(),
                 input: None,
                 label: Label::default(),
-                declaration: None,
                 extra: call.extra.clone(),
             }],
             cut: None,

@@ -29,7 +29,6 @@ fn answer(text: &str, calls: &[(&str, &str)]) -> Arc<Item> {
         arguments: "{}".into(),
         input: None,
         label: Label::default(),
-        declaration: None,
         extra: None,
     });
     Arc::new(Item::Assistant(AssistantItem { text: text.into(), calls: calls.collect(), ..AssistantItem::default() }))
@@ -256,7 +255,6 @@ proptest! {
                 arguments: arguments.clone(),
                 input: None,
                 label: Label::default(),
-                declaration: None,
                 extra: Some(extra.clone()),
             };
             let answer = AssistantItem { text: text.clone(), calls: vec![call], ..AssistantItem::default() };
