@@ -97,8 +97,8 @@ pub struct Endpoint {
     pub session_header: Option<String>,
     /// How it is told to think.
     pub thinking: Option<ThinkingDialect>,
-    /// Whether reasoning goes back with later requests. Unset: `reasoning_details` always, `reasoning_content` where it
-    /// came together with tool calls.
+    /// Whether reasoning goes back with later requests: all of it, none of it, or (unset) what providers insist on:
+    /// `reasoning_details` always, `reasoning_content` where it came together with tool calls.
     pub replay_reasoning: Option<bool>,
     /// How long to wait.
     pub timeouts: Timeouts,

@@ -144,6 +144,7 @@ fn arguments_of<'a>(function: &'a Function<'_>) -> Cow<'a, str> {
     match &function.arguments {
         Scalar::Absent => Cow::Borrowed(""),
         Scalar::Text(text) => Cow::Borrowed(text),
+        Scalar::Integer(number) => Cow::Owned(number.to_string()),
         Scalar::Other(value) => Cow::Owned(value.to_string()),
     }
 }

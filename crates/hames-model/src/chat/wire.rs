@@ -121,8 +121,10 @@ pub(crate) enum Scalar<'a> {
     Absent,
     /// A string.
     Text(Cow<'a, str>),
-    /// Anything else.
-    Other(Value),
+    /// A whole number.
+    Integer(i64),
+    /// Anything else. Boxed, because it is rare and a value is three times the size of a text.
+    Other(Box<Value>),
 }
 
 impl Scalar<'_> {
@@ -137,7 +139,7 @@ impl Scalar<'_> {
     /// The string, or the number as text; never empty.
     pub(crate) fn name(&self) -> Option<Cow<'_, str>> {
         match self {
-            Scalar::Other(Value::Number(number)) => Some(number.to_string().into()),
+            Scalar::Integer(number) => Some(number.to_string().into()),
             _ => self.text().map(Cow::Borrowed),
         }
     }
@@ -145,9 +147,10 @@ impl Scalar<'_> {
     /// The whole number, also where it came as a string or as `1.0`.
     pub(crate) fn integer(&self) -> Option<i64> {
         match self {
-            Scalar::Other(Value::Number(n)) => n.as_i64().or_else(|| n.as_f64().map(|f| f as i64)),
+            Scalar::Integer(number) => Some(*number),
             Scalar::Text(text) => text.trim().parse().ok(),
-            _ => None,
+            Scalar::Other(value) => value.as_f64().map(|f| f as i64),
+            Scalar::Absent => None,
         }
     }
 }
@@ -173,22 +176,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for Scalar<'a> {
                 Ok(Scalar::Text(Cow::Owned(text)))
             }
             fn visit_bool<E>(self, value: bool) -> Result<Scalar<'de>, E> {
-                Ok(Scalar::Other(value.into()))
+                Ok(Scalar::Other(Box::new(value.into())))
             }
             fn visit_i64<E>(self, value: i64) -> Result<Scalar<'de>, E> {
-                Ok(Scalar::Other(value.into()))
+                Ok(Scalar::Integer(value))
             }
             fn visit_u64<E>(self, value: u64) -> Result<Scalar<'de>, E> {
-                Ok(Scalar::Other(value.into()))
+                Ok(i64::try_from(value).map_or_else(|_| Scalar::Other(Box::new(value.into())), Scalar::Integer))
             }
             fn visit_f64<E>(self, value: f64) -> Result<Scalar<'de>, E> {
-                Ok(Scalar::Other(value.into()))
+                Ok(Scalar::Other(Box::new(value.into())))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Scalar<'de>, A::Error> {
-                Value::deserialize(SeqAccessDeserializer::new(seq)).map(Scalar::Other)
+                Value::deserialize(SeqAccessDeserializer::new(seq)).map(|value| Scalar::Other(Box::new(value)))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar<'de>, A::Error> {
-                Value::deserialize(MapAccessDeserializer::new(map)).map(Scalar::Other)
+                Value::deserialize(MapAccessDeserializer::new(map)).map(|value| Scalar::Other(Box::new(value)))
             }
         }
         deserializer.deserialize_any(Any)
@@ -271,9 +274,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Seq<T> {
                 Ok(Seq(Vec::new()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Seq<T>, A::Error> {
-                let mut items = Vec::new();
+                // Nearly always one choice, or one call.
+                let mut items = Vec::with_capacity(1);
                 while let Some(item) = seq.next_element::<Object<T>>()? {
-                    items.extend(item.0);
+                    if let Some(item) = item.0 {
+                        items.push(item);
+                    }
                 }
                 Ok(Seq(items))
             }

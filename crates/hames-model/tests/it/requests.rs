@@ -150,3 +150,41 @@ async fn the_models_of_an_endpoint_are_listed() {
     assert_eq!(list_models(&server.endpoint()).await.unwrap_err().class, ErrorClass::Auth);
     assert_eq!(list_models(&server.endpoint()).await.unwrap_err().class, ErrorClass::Connection);
 }
+
+/// Keeps what is logged at debug level.
+#[derive(Clone, Default)]
+struct Log(std::sync::Arc<std::sync::Mutex<String>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "hames::request"
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Fields<'a>(&'a mut String);
+        impl tracing::field::Visit for Fields<'_> {
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0.push_str(&format!("{field}={value:?}\n"));
+            }
+        }
+        event.record(&mut Fields(&mut self.0.lock().unwrap()));
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn the_request_log_holds_the_body_and_no_key() {
+    let server = Server::start(vec![says("ok")]).await;
+    let log = Log::default();
+    let guard = tracing::subscriber::set_default(log.clone());
+    let items = [user("my key is sk-test-secret")];
+    ask_with(&mut server.model(), &items, &RequestOptions::default()).await.unwrap();
+    drop(guard);
+    let text = log.0.lock().unwrap().clone();
+    assert!(text.contains("my key is ****") && !text.contains("sk-test-secret"), "{text}");
+}
