@@ -4,6 +4,8 @@
 //! again, byte for byte, as long as those are the same items (by pointer: items are immutable). So a step costs what it
 //! adds. The fingerprint is a chain of the segments' hashes, so it costs no more either.
 
+mod pack;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use hames_protocol::{
     BlobStore, CallId, ErrorClass, Failure, Head, Item, Part, PreparedInfo, RequestOptions, ThinkingLevel, UserItem,
 };
 
+use self::pack::Packs;
 use super::render::{self, Loaded};
 use crate::ThinkingDialect;
 use crate::error::Place;
@@ -85,13 +88,21 @@ pub(crate) struct Encoder {
     style: Style,
     head: Option<RenderedHead>,
     segments: Vec<Segment>,
+    packs: Packs,
     tail: Bytes,
     ids: Ids,
 }
 
 impl Encoder {
     pub(crate) fn new(style: Style) -> Self {
-        Self { style, head: None, segments: Vec::new(), tail: Bytes::new(), ids: Ids::default() }
+        Self {
+            style,
+            head: None,
+            segments: Vec::new(),
+            packs: Packs::default(),
+            tail: Bytes::new(),
+            ids: Ids::default(),
+        }
     }
 
     /// Renders a request.
@@ -136,6 +147,7 @@ impl Encoder {
     ) -> Result<Change, Failure> {
         let common =
             self.segments.iter().zip(groups).take_while(|(segment, group)| same_items(&segment.items, group)).count();
+        self.packs.keep(common);
         let mut before: Vec<Segment> = self.segments.drain(common..).collect();
         let old = before.first().map(|s| (s.items.clone(), s.bytes.clone()));
         // What only moved keeps its bytes; what is gone frees its ids first, so that they can be given again.
@@ -163,6 +175,7 @@ impl Encoder {
                 }
             }
         }
+        self.packs.settle(&mut self.segments);
         Ok(Change { common, old })
     }
 
@@ -237,11 +250,11 @@ impl Encoder {
     }
 
     fn body(&self) -> Body {
-        let mut frames = Vec::with_capacity(self.segments.len() + 2);
-        frames.extend(self.head.as_ref().map(|h| h.bytes.clone()));
-        for (at, segment) in self.segments.iter().enumerate() {
-            let with_comma = at > 0 || self.needs_first_comma();
-            frames.push(if with_comma { segment.bytes.clone() } else { segment.bytes.slice(1..) });
+        let mut frames: Vec<Bytes> = self.head.iter().map(|h| h.bytes.clone()).collect();
+        let first = frames.len();
+        self.packs.frames(&self.segments, &mut frames);
+        if let (false, Some(frame)) = (self.needs_first_comma(), frames.get_mut(first)) {
+            *frame = frame.slice(1..);
         }
         frames.push(self.tail.clone());
         let len = frames.iter().map(|frame| frame.len() as u64).sum();
