@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hames_agent::{
-    Agent, AgentParts, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note,
+    Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note,
     system_text,
 };
 use hames_model::{ChatModel, Endpoint, Proxy, Secret, ThinkingDialect};
@@ -16,11 +16,10 @@ use hames_store::Store;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, ToolSet};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attachment;
+use crate::clock::local_date;
 use crate::config::{Chosen, Config, Provider, Thinking};
 use crate::env::Env;
 use crate::exit::Stop;
@@ -184,7 +183,7 @@ impl Job<'_> {
     }
 
     fn note(&self, mode: Mode) -> String {
-        let today = TimeZone::system().to_datetime(Timestamp::now()).date().to_string();
+        let today = local_date(SystemClock.now_ms());
         run_note(mode, &shown(&self.folder), &today)
     }
 }

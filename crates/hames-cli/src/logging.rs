@@ -11,11 +11,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use hames_agent::{Clock, SystemClock};
 use hames_tools::Secrets;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::clock::utc_stamp;
 
 /// Bytes after which a file is put aside.
 const MAX_FILE_BYTES: u64 = 5 * 1024 * 1024;
@@ -56,7 +59,8 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = format!("{} {} {}", jiff::Timestamp::now(), event.metadata().level(), event.metadata().target());
+        let mut line =
+            format!("{} {} {}", utc_stamp(SystemClock.now_ms()), event.metadata().level(), event.metadata().target());
         event.record(&mut Fields(&mut line));
         let masked = self.secrets.mask(&line);
         let mut end = masked.len().min(MAX_LINE_BYTES);

@@ -6,6 +6,7 @@
 
 mod attach;
 mod cli;
+mod clock;
 mod commands;
 mod config;
 mod engine;

@@ -1,4 +1,4 @@
-//! The platform calls this crate needs: signal handlers and leaving at once.
+//! The platform calls this crate needs: signal handlers, leaving at once, the clock on the wall.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -77,4 +77,46 @@ pub(crate) fn leave_now(code: i32) -> ! {
 pub(crate) fn user_id() -> u32 {
     // SAFETY: `geteuid` cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// A moment as a calendar and a clock show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WallClock {
+    pub(crate) year: i32,
+    /// From 1.
+    pub(crate) month: i32,
+    /// From 1.
+    pub(crate) day: i32,
+    pub(crate) hour: i32,
+    pub(crate) minute: i32,
+    pub(crate) second: i32,
+}
+
+/// Unix seconds on this machine's clock, by `TZ` or the system's zone. `None` beyond what a calendar holds.
+pub(crate) fn local_time(unix_s: i64) -> Option<WallClock> {
+    // SAFETY: both pointers are valid for the call; `localtime_r` reads the environment, which nothing here changes.
+    wall_clock(unix_s, |time, out| unsafe { libc::localtime_r(time, out) })
+}
+
+/// Unix seconds in UTC.
+pub(crate) fn utc_time(unix_s: i64) -> Option<WallClock> {
+    // SAFETY: both pointers are valid for the call.
+    wall_clock(unix_s, |time, out| unsafe { libc::gmtime_r(time, out) })
+}
+
+fn wall_clock(unix_s: i64, convert: impl Fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm) -> Option<WallClock> {
+    let time: libc::time_t = unix_s;
+    // SAFETY: all-zero is a valid `tm`.
+    let mut tm: libc::tm = unsafe { std::mem::zeroed() };
+    if convert(&time, &mut tm).is_null() {
+        return None;
+    }
+    Some(WallClock {
+        year: tm.tm_year + 1900,
+        month: tm.tm_mon + 1,
+        day: tm.tm_mday,
+        hour: tm.tm_hour,
+        minute: tm.tm_min,
+        second: tm.tm_sec,
+    })
 }

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use hames_protocol::{CallId, Diff, Envelope, Event, Part};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
+use crate::clock::local_minute;
 use crate::exit::Stop;
 use crate::ledger::result_name;
 use crate::output::text::{duration, failure_lines, first_line, tokens, tool_error_line, tool_line};
@@ -33,7 +32,7 @@ impl Transcript {
                     envelope.turn.unwrap_or(0),
                     start.mode,
                     clean::line(&start.model.to_string()),
-                    local_time(envelope.at)
+                    local_minute(envelope.at)
                 );
                 out.line("")?;
                 out.line(self.style.bold(&head))?;
@@ -115,14 +114,5 @@ impl Transcript {
             out.line(format!("    {painted}"))?;
         }
         Ok(())
-    }
-}
-
-/// A time as this machine's clock on the wall shows it.
-pub(crate) fn local_time(at_ms: u64) -> String {
-    let stamp = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    match stamp {
-        Some(stamp) => TimeZone::system().to_datetime(stamp).strftime("%Y-%m-%d %H:%M").to_string(),
-        None => "?".into(),
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{SessionsArgs, SessionsCommand};
+use crate::clock::local_minute;
 use crate::engine::open_store;
 use crate::env::Env;
 use crate::exit::{self, Stop};
@@ -17,7 +18,7 @@ use crate::home::Home;
 use crate::ledger::Ledgers;
 use crate::output::{Out, Style, ask, clean, say};
 use crate::resolve::{check_name, existing};
-use crate::transcript::{Transcript, local_time};
+use crate::transcript::Transcript;
 
 /// Events read at once: a page of large results is still a few megabytes.
 const PAGE: usize = 64;
@@ -115,7 +116,7 @@ fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> R
         let mode = info.mode.map(|mode| mode.to_string()).unwrap_or_default();
         let model = info.model.as_deref().map(clean::line).unwrap_or_default();
         let place = if all { format!("  {}", clean::line(&info.folder)) } else { String::new() };
-        let line = format!("{name:<width$}  {}  {runs:>8}  {mode:<7}  {model}{place}", local_time(info.updated_at));
+        let line = format!("{name:<width$}  {}  {runs:>8}  {mode:<7}  {model}{place}", local_minute(info.updated_at));
         out.line(line.trim_end())?;
     }
     Ok(())
@@ -140,7 +141,7 @@ fn each_event(
 
 fn show(store: &Store, info: &SessionInfo, style: Style, out: &mut Out) -> Result<(), Stop> {
     out.line(style.bold(&format!("session \"{}\"", clean::line(&info.name))))?;
-    out.line(format!("{} · {} · begun {}", info.id, clean::line(&info.folder), local_time(info.created_at)))?;
+    out.line(format!("{} · {} · begun {}", info.id, clean::line(&info.folder), local_minute(info.created_at)))?;
     let mut transcript = Transcript::new(style);
     each_event(store, info, |envelope| transcript.write(envelope, out))
 }
@@ -195,7 +196,7 @@ impl Search {
             } else {
                 out.line(format!(
                     "{}  {}  #{}  {}",
-                    local_time(hit.at),
+                    local_minute(hit.at),
                     clean::line(&hit.session.name),
                     hit.seq,
                     clean::line(&hit.snippet)
