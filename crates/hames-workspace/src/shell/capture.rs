@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hames_tools::tempfile_path::TempFile;
 use tempfile::NamedTempFile;
@@ -23,6 +24,12 @@ pub(super) const SPOOL_LIMITS: SpoolLimits = SpoolLimits { head: 128 << 20, tail
 
 /// Bytes moved at a time when a file is put in order.
 const COPY_BUFFER: usize = 1 << 20;
+
+/// How the names of spool files begin.
+const SPOOL_PREFIX: &str = "output-";
+
+/// A spool file this old is nobody's: its process was killed, for no command and no door takes so long.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The first and the last bytes of a stream.
 #[derive(Debug)]
@@ -120,7 +127,8 @@ impl Capture {
     /// Nothing was let go until now, so memory holds what belongs into the file first.
     fn open_spool(&self) -> io::Result<NamedTempFile> {
         std::fs::create_dir_all(&self.folder)?;
-        let file = tempfile::Builder::new().prefix("output-").tempfile_in(&self.folder)?;
+        remove_stale(&self.folder);
+        let file = tempfile::Builder::new().prefix(SPOOL_PREFIX).tempfile_in(&self.folder)?;
         write_ring(file.as_file(), 0, &self.kept.head, self.limits)?;
         let (first, second) = self.kept.tail.as_slices();
         let at = self.kept.head.len() as u64;
@@ -143,6 +151,17 @@ impl Capture {
         };
         let (head, tail) = self.kept.into_parts();
         Captured { head, tail, total, spool }
+    }
+}
+
+/// Removes what killed processes left. What cannot be removed stays for the next time.
+fn remove_stale(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_spool = entry.file_name().to_string_lossy().starts_with(SPOOL_PREFIX);
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_spool && age().is_some_and(|age| age > STALE) {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -198,6 +217,8 @@ fn move_down(file: &File, mut from: u64, mut to: u64, len: u64) -> io::Result<()
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -256,6 +277,24 @@ mod tests {
         let captured = capture.finish();
         assert!(captured.spool.is_none());
         assert_eq!((captured.head, captured.tail), (stream(100)[..5].to_vec(), stream(100)[95..].to_vec()));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_after_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, hours, stays) in [
+            ("output-old", 25, false),
+            ("output-older", 9999, false),
+            ("output-new", 23, true),
+            ("output-now", 0, true),
+            ("another", 9999, true),
+        ] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(hours * 60 * 60)).unwrap();
+            let mut capture = Capture::new(10, folder.path(), SPOOL_LIMITS);
+            capture.push(&stream(100));
+            assert_eq!(folder.path().join(name).exists(), stays, "{name}");
+        }
     }
 
     #[test]

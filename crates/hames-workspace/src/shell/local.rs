@@ -21,7 +21,7 @@ use super::capture::{Capture, Captured, SPOOL_LIMITS};
 use super::process::Child;
 use super::reaper::{self, Message, Reaper, ReaperCommand};
 use super::sweep::{self, COOKIE_VARIABLE, GRACE, Mark, Targets};
-use super::sys::{self, Signals, Spawn};
+use super::sys::{self, Spawn};
 
 /// A command's output counts as complete when it ended and nothing came for this long.
 const QUIET: Duration = Duration::from_millis(100);
@@ -144,7 +144,6 @@ impl LocalShell {
             stdin: None,
             output: Some(its.as_fd()),
             close: &self.inherited,
-            signals: Signals::Open,
         })
         .map_err(failed)?;
         if !self.tell_reaper(&Message::Running(pid)) {

@@ -17,7 +17,7 @@ use rustix::process::Pid;
 
 use super::process::Child;
 use super::sweep::{self, GRACE, Mark, Targets};
-use super::sys::{self, Signals, Spawn};
+use super::sys::{self, Spawn};
 
 /// How long a run waits for its reaper to go; it has nothing left to do then.
 const BYE_LIMIT: Duration = Duration::from_secs(1);
@@ -97,7 +97,6 @@ impl Reaper {
             stdin: Some(its.as_fd()),
             output: None,
             close,
-            signals: Signals::Blocked,
         })?;
         let reaper = Self { line, child: Child::new(pid) };
         if reaper.tell(&Message::Cookie(cookie.to_owned())) {

@@ -11,16 +11,7 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Which signals a child starts with; all have their default action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signals {
-    /// None blocked.
-    Open,
-    /// Everything blocked that can be, so that not even its first instruction can be interrupted.
-    Blocked,
-}
-
-/// A child to start, in a session of its own.
+/// A child to start, in a session of its own, with every signal at its default and none blocked.
 pub(super) struct Spawn<'a> {
     /// The program's path, then its arguments.
     pub(super) argv: &'a [&'a CStr],
@@ -34,8 +25,6 @@ pub(super) struct Spawn<'a> {
     pub(super) output: Option<BorrowedFd<'a>>,
     /// Descriptors it must not inherit although they are not marked close-on-exec.
     pub(super) close: &'a [RawFd],
-    /// Its signals.
-    pub(super) signals: Signals,
 }
 
 /// Starts it. The C library shares memory with the child until it has executed, so the cost does not depend on the
@@ -57,7 +46,7 @@ pub(super) fn spawn(child: &Spawn<'_>) -> io::Result<Pid> {
         actions.close(fd)?;
     }
     actions.chdir(child.cwd)?;
-    let attributes = Attributes::own_session(child.signals)?;
+    let attributes = Attributes::own_session()?;
 
     let argv = pointers(child.argv);
     let env = pointers(child.env);
@@ -87,7 +76,7 @@ pub(super) fn session_of(pid: Pid) -> Option<Pid> {
 
 /// Ignores the signals by which a terminal, a person or a closing pipe would end this process.
 pub(super) fn ignore_polite_signals() {
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE, libc::SIGUSR1] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
         // SAFETY: SIG_IGN is no handler, so there is no code that could run in a signal's context.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
@@ -167,16 +156,13 @@ impl Drop for Actions {
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
-    fn own_session(signals: Signals) -> io::Result<Self> {
+    fn own_session() -> io::Result<Self> {
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: init fills the value where it returns 0.
         check(unsafe { libc::posix_spawnattr_init(attributes.as_mut_ptr()) })?;
         // SAFETY: filled just above.
         let mut attributes = Self(unsafe { attributes.assume_init() });
-        let blocked = match signals {
-            Signals::Open => signal_set(libc::sigemptyset),
-            Signals::Blocked => signal_set(libc::sigfillset),
-        };
+        let blocked = signal_set(libc::sigemptyset);
         let mut defaults = signal_set(libc::sigfillset);
         // SAFETY: the set is initialised. The two that cannot be changed are left out.
         unsafe {

@@ -23,9 +23,6 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// The most a call can ask for: nobody waits longer without wondering.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 
-/// The door's limit lies this much behind the shell's own, which ends the children first and says so.
-const DOOR_MARGIN_MS: u64 = 10_000;
-
 /// Bytes of a result at most; the window's share may be smaller.
 const CAP_BYTES: u64 = 50 * 1024;
 
@@ -87,7 +84,7 @@ impl Tool for Shell {
             resources.push(Resource::Path { path: cwd.to_owned(), write: true });
         }
         let mut declaration = Declaration::new(Effect::Run, resources);
-        declaration.timeout_ms = Some(Limit::of(input).ms + DOOR_MARGIN_MS);
+        declaration.timeout_ms = Some(Limit::of(input).ms);
         declaration.cap_bytes = Some(CAP_BYTES);
         declaration
     }
@@ -403,7 +400,8 @@ mod tests {
         assert_eq!(plain.effect, Effect::Run);
         assert_eq!(plain.resources, [Resource::Workspace { write: true }]);
         assert_eq!(plain.cap_bytes, Some(CAP_BYTES));
-        assert!(plain.timeout_ms > Some(DEFAULT_TIMEOUT_MS) && !plain.cacheable && !plain.polling);
+        assert_eq!(plain.timeout_ms, Some(DEFAULT_TIMEOUT_MS));
+        assert!(!plain.cacheable && !plain.polling);
         let elsewhere = shell.declare(&json!({"command": "ls", "cwd": "../other"}));
         assert_eq!(elsewhere.resources[1], Resource::Path { path: "../other".to_owned(), write: true });
     }

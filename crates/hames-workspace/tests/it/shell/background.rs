@@ -97,10 +97,11 @@ async fn a_sweep_ends_what_several_commands_left_and_the_shell_can_go_on() {
 #[tokio::test]
 async fn a_sweep_reaches_children_that_cleared_their_environment_but_not_their_session() {
     let bed = Bed::new();
-    bed.run("env -i sleep 604 >/dev/null 2>&1 & :").await;
-    wait_for("the child runs", || !super::running("sleep 604").is_empty());
+    let sleep = super::unique_sleep(1);
+    bed.run(&format!("env -i {sleep} >/dev/null 2>&1 & :")).await;
+    wait_for("the child runs", || !super::running(&sleep).is_empty());
     bed.shell.sweep().await;
-    assert_eq!(super::running("sleep 604"), []);
+    assert_eq!(super::running(&sleep), []);
 }
 
 #[tokio::test]

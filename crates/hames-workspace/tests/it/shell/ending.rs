@@ -81,11 +81,12 @@ async fn a_cancel_leaves_nothing() {
 #[tokio::test]
 async fn children_without_cookie_are_ended_by_their_session() {
     let bed = Bed::new();
-    let mut request = bed.request("set -m; env -i sleep 603 & env -i sh -c 'sleep 603; :' & wait");
+    let sleep = super::unique_sleep(2);
+    let mut request = bed.request(&format!("set -m; env -i {sleep} & env -i sh -c '{sleep}; :' & wait"));
     request.timeout = Duration::from_millis(500);
     let outcome = bed.shell.run(request, &mut |_| {}).await.unwrap();
     assert_eq!(outcome.end, ShellEnd::TimedOut);
-    assert_eq!(running("sleep 603"), []);
+    assert_eq!(running(&sleep), []);
 }
 
 #[tokio::test]

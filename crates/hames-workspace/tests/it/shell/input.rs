@@ -3,6 +3,7 @@
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
+use hames_tools::{ShellEnd, ShellProvider};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{Bed, SUCCESS, found, roles, text};
@@ -52,6 +53,9 @@ const GRABBING: &[&str] = &[
     "(cat </dev/tty)",
     "setsid cat </dev/tty",
     "set -m; cat </dev/tty",
+    "head -c 1 | grep .",
+    "[ -t 0 ]",
+    "[ -t 1 ] || [ -t 2 ]",
 ];
 
 #[tokio::test]
@@ -85,9 +89,10 @@ pub(super) async fn grab() {
     println!("own terminal: {}", std::fs::File::open("/dev/tty").is_ok());
     let bed = Bed::new();
     for command in GRABBING {
-        let start = Instant::now();
-        let outcome = bed.run(command).await;
-        let refused = outcome.end != SUCCESS && start.elapsed() < Duration::from_secs(5);
+        let mut request = bed.request(command);
+        request.timeout = Duration::from_secs(5);
+        let outcome = bed.shell.run(request, &mut |_| {}).await.unwrap();
+        let refused = matches!(outcome.end, ShellEnd::Exited(code) if code != 0);
         println!("{}: {command}", if refused { "refused" } else { "allowed" });
     }
 }

@@ -117,6 +117,11 @@ fn running(text: &str) -> Vec<rustix::process::Pid> {
         .collect()
 }
 
+/// A command found by its arguments, where its environment tells nothing.
+fn unique_sleep(n: u32) -> String {
+    format!("sleep 6{n}.{}", std::process::id())
+}
+
 fn processes() -> impl Iterator<Item = rustix::process::Pid> {
     std::fs::read_dir("/proc")
         .unwrap()

@@ -125,6 +125,7 @@ async fn a_closing_reader_ends_a_pipeline_quietly() {
 
 #[tokio::test]
 async fn a_command_inherits_no_descriptor() {
+    let _leaky = rustix::io::dup(std::io::stdin()).unwrap();
     let bed = Bed::new();
     let outcome = bed.run("ls /proc/self/fd").await;
     // The last one is the folder that is being listed.

@@ -43,7 +43,10 @@ fn shell_with_reaper() -> LocalShell {
 
 /// Runs the command in the file `command`, then waits to be killed.
 pub(super) async fn parent() {
+    // One descriptor that children get was there before the shell, one comes later.
+    let _before = rustix::io::dup(std::io::stdin()).unwrap();
     let shell = shell_with_reaper();
+    let _after = rustix::io::dup(std::io::stdin()).unwrap();
     shell.run(request("echo first".to_owned()), &mut |_| {}).await.unwrap();
     let command = std::fs::read_to_string("command").unwrap();
     shell.run(request(command), &mut |_| {}).await.unwrap();
@@ -103,11 +106,12 @@ fn nothing_outlives_a_parent_that_is_killed_at_its_first_command() {
 #[test]
 fn a_child_that_cleared_its_environment_is_ended_by_its_session() {
     let folder = tempfile::tempdir().unwrap();
-    let mut parent = start("parent", folder.path(), "env -i sleep 601 & touch ready; wait");
-    wait_for("both run", || folder.path().join("ready").exists() && !running("sleep 601").is_empty());
+    let sleep = super::unique_sleep(3);
+    let mut parent = start("parent", folder.path(), &format!("env -i {sleep} & touch ready; wait"));
+    wait_for("both run", || folder.path().join("ready").exists() && !running(&sleep).is_empty());
     kill_parent(&mut parent);
     wait_for("all are ended", || marked(folder.path()).is_empty());
-    assert_eq!(running("sleep 601"), []);
+    assert_eq!(running(&sleep), []);
 }
 
 #[test]

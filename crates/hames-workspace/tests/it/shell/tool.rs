@@ -1,64 +1,16 @@
 //! The Shell tool as the model and a watching person meet it.
 
-use std::io::Read;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use hames_protocol::{CallId, Emit, Event, Failure, MemoryBlobs, Mode, SessionId, ToolErrorClass};
-use hames_tools::{
-    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, StagedWrite, Tool, ToolCx, ToolFailure,
-    ToolOutput, WalkEntry, WalkOptions, Whole,
-};
+use hames_tools::{Tool, ToolCx, ToolFailure, ToolOutput, Whole};
+use hames_workspace::files::{LocalFs, LocalFsOptions};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Bed, marked};
-
-/// A filesystem that only knows folders, which is all the tool asks.
-struct Folders(PathBuf);
-
-impl FsProvider for Folders {
-    fn root(&self) -> &Path {
-        &self.0
-    }
-    fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
-        let abs = self.0.join(path);
-        let abs = abs.canonicalize().unwrap_or(abs);
-        Ok(FsPath { inside: abs.starts_with(&self.0), shown: path.to_owned(), abs, identity: None })
-    }
-    fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
-        let missing = |_| FsError::NotFound { path: path.shown.clone(), hint: String::new() };
-        let meta = std::fs::metadata(&path.abs).map_err(missing)?;
-        let kind = if meta.is_dir() { FileKind::Dir } else { FileKind::File };
-        Ok(FileStat { kind, size: 0, mode: 0, modified_ns: 0 })
-    }
-    fn open(&self, _: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
-        Err(FsError::Cancelled)
-    }
-    fn list(&self, _: &FsPath) -> Result<Vec<DirEntry>, FsError> {
-        Err(FsError::Cancelled)
-    }
-    fn write(
-        &self,
-        _: &FsPath,
-        _: &[u8],
-        _: &Expect,
-        _: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
-    ) -> Result<StagedWrite, FsError> {
-        Err(FsError::Cancelled)
-    }
-    fn walk(
-        &self,
-        _: &FsPath,
-        _: &WalkOptions,
-        _: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
-    ) -> Result<(), FsError> {
-        Err(FsError::Cancelled)
-    }
-}
 
 /// Live pieces, and when they came.
 #[derive(Default)]
@@ -87,7 +39,7 @@ fn seeing_cx(bed: &Bed) -> (ToolCx, Arc<Seen>) {
         session: SessionId::from("session"),
         call_id: CallId::from("call"),
         mode: Mode::Build,
-        fs: Arc::new(Folders(bed.path().canonicalize().unwrap())),
+        fs: Arc::new(LocalFs::new(bed.path(), LocalFsOptions::default()).unwrap()),
         shell: bed.shell.clone(),
         blobs: Arc::new(MemoryBlobs::default()),
         emit: seen.clone(),
