@@ -1,7 +1,7 @@
 //! Filesystems, the shell, and the built-in tools over them.
 //!
 //! Each module holds a port's real implementation and the tools that stand on it: [`files`], [`search`], [`shell`],
-//! [`todo`]. Tools reach the world only through their [`ToolCx`](hames_tools::ToolCx), so every one of them runs on any
+//! [`mod@todo`]. Tools reach the world only through their [`ToolCx`](hames_tools::ToolCx), so every one of them runs on any
 //! filesystem.
 
 pub mod files;
