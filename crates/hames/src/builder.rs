@@ -1,0 +1,207 @@
+//! An agent from values, with what most callers want where they say nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
+use hames_protocol::{
+    Approver, BlobStore, ErrorClass, Failure, Head, MemoryBlobs, ModelClient, NobodyAnswers, ThinkingLevel,
+};
+use hames_skills::Instructions;
+use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
+use hames_workspace::files::{LocalFs, LocalFsOptions};
+use hames_workspace::shell::{LocalShell, LocalShellOptions};
+
+/// Tokens of a window up to which the lean tool set is sent: its four tools leave room to work.
+const LEAN_WINDOW: u64 = 8_192;
+/// The lean tool set.
+const LEAN_TOOLS: [&str; 4] = ["Read", "Write", "StrReplace", "Shell"];
+
+/// Puts an [`Agent`] together for one folder and one model.
+pub struct AgentBuilder {
+    folder: PathBuf,
+    model: Box<dyn ModelClient>,
+    tools: Option<Vec<Arc<dyn Tool>>>,
+    instructions: Vec<Instructions>,
+    denied: Vec<PathBuf>,
+    shell: Option<Arc<dyn ShellProvider>>,
+    blobs: Arc<dyn BlobStore>,
+    approver: Arc<dyn Approver>,
+    policy: Policy,
+    secrets: Secrets,
+    locks: Arc<LockTable>,
+    parallel_tools: bool,
+    max_steps: Option<u32>,
+    thinking: Option<ThinkingLevel>,
+    max_output_tokens: Option<u64>,
+    retry: RetryPolicy,
+}
+
+impl AgentBuilder {
+    /// An agent for a folder: the built-in tools (the lean set for small windows), blobs in memory, nobody who
+    /// approves, no step limit, commands run by `/bin/sh` with an empty environment but for `PATH`.
+    pub fn new(folder: impl Into<PathBuf>, model: Box<dyn ModelClient>) -> Self {
+        Self {
+            folder: folder.into(),
+            model,
+            tools: None,
+            instructions: Vec::new(),
+            denied: Vec::new(),
+            shell: None,
+            blobs: Arc::new(MemoryBlobs::default()),
+            approver: Arc::new(NobodyAnswers),
+            policy: Policy::default(),
+            secrets: Secrets::default(),
+            locks: Arc::new(LockTable::default()),
+            parallel_tools: true,
+            max_steps: None,
+            thinking: None,
+            max_output_tokens: None,
+            retry: RetryPolicy::default(),
+        }
+    }
+
+    /// These tools instead of the built-in ones.
+    pub fn tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// What the project tells its agent, outermost first.
+    pub fn instructions(mut self, instructions: Vec<Instructions>) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// Places no file tool reaches, even approved.
+    pub fn deny(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.denied.extend(places);
+        self
+    }
+
+    /// Where commands run.
+    pub fn shell(mut self, shell: Arc<dyn ShellProvider>) -> Self {
+        self.shell = Some(shell);
+        self
+    }
+
+    /// Where whole outputs and before-images are kept.
+    pub fn blobs(mut self, blobs: Arc<dyn BlobStore>) -> Self {
+        self.blobs = blobs;
+        self
+    }
+
+    /// Who is asked where a call needs a decision.
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = approver;
+        self
+    }
+
+    /// Rules and grants.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Values no result may carry.
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// Locks shared with the other agents of the process.
+    pub fn locks(mut self, locks: Arc<LockTable>) -> Self {
+        self.locks = locks;
+        self
+    }
+
+    /// The calls of a step one after the other, in order, whatever they touch.
+    pub fn one_call_at_a_time(mut self) -> Self {
+        self.parallel_tools = false;
+        self
+    }
+
+    /// Steps a run may take.
+    pub fn max_steps(mut self, steps: impl Into<Option<u32>>) -> Self {
+        self.max_steps = steps.into();
+        self
+    }
+
+    /// How much the model should think.
+    pub fn thinking(mut self, level: impl Into<Option<ThinkingLevel>>) -> Self {
+        self.thinking = level.into();
+        self
+    }
+
+    /// Tokens one answer may have.
+    pub fn max_output_tokens(mut self, tokens: impl Into<Option<u64>>) -> Self {
+        self.max_output_tokens = tokens.into();
+        self
+    }
+
+    /// When a failed request is tried again.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// The agent. Fails where the folder cannot be used or two tools share a name.
+    pub fn build(self) -> Result<Agent, Failure> {
+        let window_tokens = self.model.info().context_window;
+        let tools = match self.tools {
+            Some(tools) => ToolSet::new(tools),
+            None => built_in(window_tokens),
+        };
+        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.denied }).map_err(configuration)?;
+        let shell = match self.shell {
+            Some(shell) => shell,
+            None => Arc::new(plain_shell()?),
+        };
+        let door = Arc::new(Door::new(DoorParts {
+            tools: tools.map_err(configuration)?,
+            policy: self.policy,
+            fs: Arc::new(fs),
+            shell,
+            blobs: self.blobs,
+            approver: self.approver,
+            secrets: self.secrets,
+            locks: self.locks,
+            window_tokens,
+            parallel_tools: self.parallel_tools,
+        }));
+        let system = system_text(self.instructions.iter().map(|file| (text(&file.path), file.text.as_str())));
+        Ok(Agent::new(AgentParts {
+            model: self.model,
+            head: Arc::new(Head { tools: door.specs(), system }),
+            door,
+            max_steps: self.max_steps,
+            thinking: self.thinking,
+            max_output_tokens: self.max_output_tokens,
+            retry: self.retry,
+        }))
+    }
+}
+
+fn built_in(window_tokens: u64) -> Result<ToolSet, hames_tools::ToolSetError> {
+    let all = ToolSet::new(hames_workspace::tools())?;
+    if window_tokens <= LEAN_WINDOW { all.select(&LEAN_TOOLS) } else { Ok(all) }
+}
+
+fn plain_shell() -> Result<LocalShell, Failure> {
+    LocalShell::new(LocalShellOptions {
+        shell: "/bin/sh".into(),
+        env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        reaper: None,
+        spool_dir: std::env::temp_dir(),
+        run_cookie: hames_protocol::RunId::generate().to_string(),
+    })
+    .map_err(configuration)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap_or("?")
+}
+
+fn configuration(error: impl std::fmt::Display) -> Failure {
+    Failure::new(ErrorClass::Configuration, error.to_string())
+}
