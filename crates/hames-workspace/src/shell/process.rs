@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use hames_tools::ShellEnd;
-use rustix::process::{self, Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
+use rustix::process::{self, Pid, WaitId, WaitIdOptions, WaitOptions};
 use tokio::io::unix::AsyncFd;
 
 use super::sys;
@@ -22,8 +22,7 @@ pub(super) struct Child {
 impl Child {
     /// Takes charge of a child just started.
     pub(super) fn new(pid: Pid) -> Self {
-        let end = process::pidfd_open(pid, PidfdFlags::empty()).ok().and_then(sys::watch);
-        Self { pid, end, reaped: false }
+        Self { pid, end: sys::watch_end(pid), reaped: false }
     }
 
     /// Its number, which is also its session's and its group's.

@@ -109,7 +109,12 @@ impl Reaper {
     /// Tells it something; `false` where it is no longer there. Never blocks: a message lost to a reaper that does not
     /// read is made up for by the cookie.
     pub(super) fn tell(&self, message: &Message) -> bool {
+        // A signal for a reaper that is gone would end this process; the standard library's sockets on macOS never
+        // raise it, and there is no such flag there.
+        #[cfg(not(target_vendor = "apple"))]
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        #[cfg(target_vendor = "apple")]
+        let flags = SendFlags::DONTWAIT;
         match rustix::net::send(&self.line, message.to_line().as_bytes(), flags) {
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => true,
             Err(_) => false,

@@ -7,9 +7,15 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr;
 
+#[cfg(target_os = "linux")]
+use rustix::process;
 use rustix::process::Pid;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+#[cfg(target_vendor = "apple")]
+const SPAWN_SETSID: libc::c_int = 0x0400; // from spawn.h; the libc crate does not have it
+#[cfg(not(target_vendor = "apple"))]
+const SPAWN_SETSID: libc::c_int = libc::POSIX_SPAWN_SETSID as libc::c_int;
 
 /// A child to start, in a session of its own, with every signal at its default and none blocked.
 pub(super) struct Spawn<'a> {
@@ -62,10 +68,19 @@ pub(super) fn spawn(child: &Spawn<'_>) -> io::Result<Pid> {
     Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::Other.into())
 }
 
-/// Watches a descriptor that becomes readable once; `None` where the runtime cannot.
-pub(super) fn watch(fd: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor is open, and the same one, for as long as it is owned.
-    unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()
+/// Something that becomes readable when a child has ended; `None` where the system or the runtime has no such thing.
+pub(super) fn watch_end(pid: Pid) -> Option<AsyncFd<OwnedFd>> {
+    #[cfg(target_os = "linux")]
+    {
+        let fd = process::pidfd_open(pid, process::PidfdFlags::empty()).ok()?;
+        // SAFETY: an owned descriptor is open, and the same one, for as long as it is owned.
+        unsafe { AsyncFd::register_with_interest(fd, tokio::io::Interest::READABLE) }.ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pid;
+        None
+    }
 }
 
 /// The session of a process; `None` where there is no such process or it has none, as the kernel's own.
@@ -169,10 +184,9 @@ impl Attributes {
             libc::sigdelset(&mut defaults, libc::SIGKILL);
             libc::sigdelset(&mut defaults, libc::SIGSTOP);
         }
-        let flags =
-            [libc::POSIX_SPAWN_SETSID as libc::c_int, libc::POSIX_SPAWN_SETSIGMASK, libc::POSIX_SPAWN_SETSIGDEF]
-                .into_iter()
-                .fold(0, |all, flag| all | flag);
+        let flags = [SPAWN_SETSID, libc::POSIX_SPAWN_SETSIGMASK, libc::POSIX_SPAWN_SETSIGDEF]
+            .into_iter()
+            .fold(0, |all, flag| all | flag);
         // SAFETY: attributes and sets are initialised and only read or copied.
         unsafe {
             check(libc::posix_spawnattr_setsigmask(&mut attributes.0, &blocked))?;
