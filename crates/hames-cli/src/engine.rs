@@ -4,17 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hames_agent::{
-    Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note,
-    system_text,
-};
+use hames::AgentBuilder;
+use hames_agent::{Agent, Clock, Ports, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note};
 use hames_model::{ChatModel, Endpoint, Proxy, Secret, ThinkingDialect};
-use hames_protocol::{
-    BlobSource, Failure, Head, InstructionFile, Mode, ModelInfo, NobodyAnswers, Part, SessionId, Settings,
-};
+use hames_protocol::{BlobSource, Failure, InstructionFile, Mode, Part, SessionId, Settings};
+use hames_skills::Instructions;
 use hames_store::Store;
-use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, ToolSet};
-use hames_workspace::files::{LocalFs, LocalFsOptions};
+use hames_tools::{Secrets, ShellProvider};
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 use tokio_util::sync::CancellationToken;
 
@@ -28,11 +24,6 @@ use crate::output::say;
 
 /// The hidden name under which this program is its own reaper.
 pub(crate) const REAPER: &str = "__reap";
-/// Tokens of a window up to which the lean tool set is sent: its four tools leave room to work.
-const LEAN_WINDOW: u64 = 8_192;
-/// The lean tool set.
-const LEAN_TOOLS: [&str; 4] = ["Read", "Write", "StrReplace", "Shell"];
-
 /// Opens the sessions of this home. What was mended on the way is said.
 pub(crate) fn open_store(home: &Home) -> Result<Store, Stop> {
     let opened = Store::open(home.data())?;
@@ -99,11 +90,8 @@ impl Job<'_> {
         let settings = session.state().settings.clone();
         let instructions = hames_skills::load_instructions(&self.folder);
         let shell: Arc<dyn ShellProvider> = Arc::new(self.shell()?);
-        let door = self.door(&self.chosen.info, Arc::clone(&shell))?;
-        let system =
-            system_text(instructions.iter().map(|file| (file.path.to_str().unwrap_or("?"), file.text.as_str())));
-        let head = Arc::new(Head { tools: door.specs(), system });
-        let mut agent = self.agent(head, door, &settings)?;
+        let recorded = instructions.iter().map(recorded).collect();
+        let mut agent = self.agent(Arc::clone(&shell), instructions, &settings)?;
         let mode = settings.mode.unwrap_or_default();
         let input = RunInput {
             parts: self.parts().await?,
@@ -111,7 +99,7 @@ impl Job<'_> {
             idempotency_id: None,
             mode,
             settings: Settings { model: Some(self.chosen.info.model.clone()), mode: Some(mode), ..settings },
-            instructions: instructions.iter().map(recorded).collect(),
+            instructions: recorded,
         };
         let control = RunControl { abort: self.abort.clone(), ..RunControl::default() };
         let end = session.run(&mut agent, input, &control, Arc::clone(&self.watch)).await;
@@ -124,46 +112,32 @@ impl Job<'_> {
         let options = LocalShellOptions {
             shell: self.ground.env.find_program("bash").unwrap_or_else(|| "/bin/sh".into()),
             env: self.ground.env.without(&self.ground.config.key_vars()),
-            reaper: std::env::current_exe().ok().map(|program| ReaperCommand { program, args: vec![REAPER.into()] }),
+            reaper: myself().map(|program| ReaperCommand { program, args: vec![REAPER.into()] }),
             spool_dir: self.ground.home.data().join("spool"),
             run_cookie: format!("{}-{}", std::process::id(), self.session),
         };
         LocalShell::new(options).map_err(internal)
     }
 
-    fn door(&self, info: &ModelInfo, shell: Arc<dyn ShellProvider>) -> Result<Arc<Door>, Failure> {
-        let all = ToolSet::new(hames_workspace::tools()).map_err(internal)?;
-        let tools = if info.context_window <= LEAN_WINDOW { all.select(&LEAN_TOOLS).map_err(internal)? } else { all };
-        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.ground.home.private() }).map_err(internal)?;
-        Ok(Arc::new(Door::new(DoorParts {
-            tools,
-            policy: Policy::default(),
-            fs: Arc::new(fs),
-            shell,
-            blobs: self.ground.store.blobs(),
-            approver: Arc::new(NobodyAnswers),
-            secrets: Secrets::new(self.ground.config.secrets()),
-            locks: Arc::new(LockTable::default()),
-            window_tokens: info.context_window,
-            parallel_tools: true,
-        })))
-    }
-
-    fn agent(&self, head: Arc<Head>, door: Arc<Door>, settings: &Settings) -> Result<Agent, Failure> {
-        let model = ChatModel::new(
-            endpoint(&self.chosen.provider, self.ground.env),
-            self.chosen.info.clone(),
-            self.ground.store.blobs(),
-        )?;
-        Ok(Agent::new(AgentParts {
-            model: Box::new(model),
-            head,
-            door,
-            max_steps: settings.max_steps,
-            thinking: settings.thinking_level.or(self.chosen.thinking_level),
-            max_output_tokens: settings.max_output_tokens.or(self.chosen.provider.max_tokens),
-            retry: RetryPolicy::default(),
-        }))
+    fn agent(
+        &self,
+        shell: Arc<dyn ShellProvider>,
+        instructions: Vec<Instructions>,
+        settings: &Settings,
+    ) -> Result<Agent, Failure> {
+        let blobs = self.ground.store.blobs();
+        let endpoint = endpoint(&self.chosen.provider, self.ground.env);
+        let model = ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?;
+        AgentBuilder::new(&self.folder, Box::new(model))
+            .instructions(instructions)
+            .deny(self.ground.home.private())
+            .shell(shell)
+            .blobs(blobs)
+            .secrets(Secrets::new(self.ground.config.secrets()))
+            .max_steps(settings.max_steps)
+            .thinking(settings.thinking_level.or(self.chosen.thinking_level))
+            .max_output_tokens(settings.max_output_tokens.or(self.chosen.provider.max_tokens))
+            .build()
     }
 
     /// The message: the prompt, then what is attached. Images are kept as blobs of the session.
@@ -190,6 +164,12 @@ impl Job<'_> {
 
 fn recorded(file: &hames_skills::Instructions) -> InstructionFile {
     InstructionFile { path: shown(&file.path), hash: file.hash.clone(), bytes: file.bytes, dropped: file.dropped }
+}
+
+/// This very program, also where its file was replaced since it was started.
+fn myself() -> Option<PathBuf> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() { Some(running) } else { std::env::current_exe().ok() }
 }
 
 fn shown(path: &Path) -> String {

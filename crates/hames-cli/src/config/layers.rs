@@ -255,7 +255,7 @@ mod tests {
             (FILE, Some("other/f"), Some("openai/s"), "other/f @ http://o".to_owned()),
             (FILE, None, Some("openai/s"), format!("openai/s @ {openai}")),
             (FILE, None, None, "own/m @ http://h/v1".into()),
-            ("", None, None, format!("openai/gpt-5.6 @ {openai}")),
+            ("", None, None, format!("openai/gpt-5.4 @ {openai}")),
             ("", Some("openai/a/b"), None, format!("openai/a/b @ {openai}")),
         ] {
             assert_eq!(chosen(file, &env, flag, session), Ok(expected), "{flag:?} {session:?}");
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn each_variable_makes_a_ready_provider_and_their_order_is_fixed() {
         let all = [
-            ("OPENAI_API_KEY", "openai/gpt-5.6 @ https://api.openai.com/v1"),
+            ("OPENAI_API_KEY", "openai/gpt-5.4 @ https://api.openai.com/v1"),
             ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5 @ https://api.anthropic.com/v1"),
             ("OPENROUTER_API_KEY", "openrouter/anthropic/claude-sonnet-5 @ https://openrouter.ai/api/v1"),
             (
@@ -278,15 +278,15 @@ mod tests {
             assert_eq!(chosen("", &vars, None, None).as_deref(), Ok(all[from].1));
         }
         let local = [("OPENAI_BASE_URL", "http://127.0.0.1:9")];
-        assert_eq!(chosen("", &local, None, None).as_deref(), Ok("openai/gpt-5.6 @ http://127.0.0.1:9"));
+        assert_eq!(chosen("", &local, None, None).as_deref(), Ok("openai/gpt-5.4 @ http://127.0.0.1:9"));
         let both = [("OPENAI_BASE_URL", "http://127.0.0.1:9"), ("ANTHROPIC_API_KEY", "k")];
-        assert_eq!(chosen("", &both, None, None).as_deref(), Ok("openai/gpt-5.6 @ http://127.0.0.1:9"));
+        assert_eq!(chosen("", &both, None, None).as_deref(), Ok("openai/gpt-5.4 @ http://127.0.0.1:9"));
     }
 
     #[test]
     fn what_the_file_leaves_out_of_a_known_provider_is_known() {
         let file =
-            r#"{"providers": {"openai": {"max_tokens": 5, "models": [{"id": "gpt-5.6", "context_window": 9}]}}}"#;
+            r#"{"providers": {"openai": {"max_tokens": 5, "models": [{"id": "gpt-5.4", "context_window": 9}]}}}"#;
         let config = config(file, &[("OPENAI_API_KEY", "from-env")]);
         let chosen = config.choose(None, None).unwrap();
         assert_eq!(chosen.provider.base_url, "https://api.openai.com/v1");

@@ -29,7 +29,8 @@ pub(crate) const PRESETS: [Preset; 4] = [
         url_var: Some("OPENAI_BASE_URL"),
         base_url: "https://api.openai.com/v1",
         thinking: Some(Thinking::Effort),
-        default_model: "gpt-5.6",
+        // Later ones refuse tools on this endpoint unless reasoning is switched off by name.
+        default_model: "gpt-5.4",
         context_window: 1_050_000,
         max_output: 128_000,
     },
