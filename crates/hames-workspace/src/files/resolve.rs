@@ -1,7 +1,7 @@
 //! Finding out where a path leads: links, `.` and `..` resolved the way the kernel does it, as far as the path exists.
 //!
 //! The answer is a path without links. It grants nothing: the kernel is asked again, following no link, when the path
-//! is used ([`sys`](super::sys)).
+//! is used ([`sys`]).
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
