@@ -78,7 +78,7 @@ impl EventLog for MemoryLog {
     }
 
     async fn take_open(&self, session: &SessionId) -> Result<Vec<OpenBlock>, LogError> {
-        Ok(locked(&self.open).remove(session).unwrap_or_default())
+        Ok(locked(&self.open).get(session).cloned().unwrap_or_default())
     }
 }
 

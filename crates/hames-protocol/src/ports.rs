@@ -81,7 +81,8 @@ pub trait EventLog: Send + Sync {
     /// Keeps pieces of the open step beside the log; each block's `text` is only what was added.
     async fn save_open(&self, session: &SessionId, pieces: Vec<OpenBlock>) -> Result<(), LogError>;
 
-    /// Takes what was kept of the open step, pieces joined, in order of first appearance.
+    /// What was kept of the open step, pieces joined, in order of first appearance. It goes with the append that closes
+    /// the step and not before: whoever dies in between leaves it to the next.
     async fn take_open(&self, session: &SessionId) -> Result<Vec<OpenBlock>, LogError>;
 }
 

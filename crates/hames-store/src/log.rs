@@ -99,7 +99,7 @@ fn save_pieces(db: &Connection, session: &SessionId, pieces: &[String]) -> Resul
     Ok(())
 }
 
-fn take_pieces(db: &Connection, session: &SessionId) -> Result<Vec<OpenBlock>, Fault> {
+fn kept_pieces(db: &Connection, session: &SessionId) -> Result<Vec<OpenBlock>, Fault> {
     let number = sessions::number(db, session)?;
     let mut blocks = Vec::new();
     let mut statement = db.prepare_cached("SELECT body FROM open_pieces WHERE key BETWEEN ?1 AND ?2 ORDER BY key")?;
@@ -111,8 +111,6 @@ fn take_pieces(db: &Connection, session: &SessionId) -> Result<Vec<OpenBlock>, F
             join_open(&mut blocks, piece);
         }
     }
-    drop(rows);
-    drop_pieces(db, number)?;
     Ok(blocks)
 }
 
@@ -150,8 +148,8 @@ impl EventLog for Ports {
     }
 
     async fn take_open(&self, session: &SessionId) -> Result<Vec<OpenBlock>, LogError> {
-        let session = session.clone();
-        self.0.writer().run(Durability::Process, move |db| take_pieces(db, &session)).await
+        let (inner, session) = (self.0.clone(), session.clone());
+        off_thread(move || inner.read(|db| kept_pieces(db, &session))).await
     }
 }
 
