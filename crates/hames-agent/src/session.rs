@@ -1,5 +1,6 @@
 //! A session: its log replayed, its runs recorded.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use hames_protocol::{
@@ -64,6 +65,8 @@ pub struct Session {
     folds: Arc<Folds>,
     /// `session.created`, until somebody has seen it.
     unseen: Mutex<Option<Envelope>>,
+    /// Files a death left in the middle of a change.
+    cut_changes: Mutex<Vec<PathBuf>>,
 }
 
 impl Session {
@@ -86,7 +89,8 @@ impl Session {
 
     /// An existing session, its log replayed; what a death left open is closed first.
     pub async fn resume(ports: Ports, id: SessionId) -> Result<Self, Failure> {
-        let session = Self { id, ports, folds: Arc::default(), unseen: Mutex::default() };
+        let session =
+            Self { id, ports, folds: Arc::default(), unseen: Mutex::default(), cut_changes: Mutex::default() };
         session.replay().await?;
         session.recover(&(Arc::new(Nobody) as Arc<dyn Watch>)).await?;
         Ok(session)
@@ -124,6 +128,12 @@ impl Session {
         locked(&self.folds.transcript).items().to_vec()
     }
 
+    /// The files that were about to change when a death cut the run before, where this value closed it. Each is as it
+    /// was or as it was meant to be; something staged may lie beside it.
+    pub fn cut_changes(&self) -> Vec<PathBuf> {
+        locked(&self.cut_changes).clone()
+    }
+
     fn recorder(&self, watch: Arc<dyn Watch>) -> Recorder {
         Recorder::new(
             Arc::clone(&self.ports.log),
@@ -145,6 +155,7 @@ impl Session {
             (transcript.open_calls().to_vec(), transcript.has_open_answer())
         };
         let mut tally = locked(&self.folds.tally).clone();
+        locked(&self.cut_changes).extend(tally.changing.iter().map(|(_, path)| PathBuf::from(path)));
         let recorder = self.recorder(Arc::clone(watch));
         let mut events = Vec::new();
         if open_run.is_some() {

@@ -1,7 +1,7 @@
 //! What a run has come to so far: a fold of its own events, so that its end says the same whether the run itself writes
 //! it or whoever recovers it after a death.
 
-use hames_protocol::{Envelope, Event, Usage};
+use hames_protocol::{CallId, Envelope, Event, Usage};
 
 /// Counts of the run that is open, or of the last one.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct Tally {
     pub(crate) last: u64,
     /// Whether a step has begun and not ended.
     pub(crate) in_step: bool,
+    /// Files that calls without an answer were about to change.
+    pub(crate) changing: Vec<(CallId, String)>,
 }
 
 impl Tally {
@@ -35,7 +37,12 @@ impl Tally {
                 }
             }
             Event::ToolCall(_) => self.calls += 1,
-            Event::ToolError(_) => self.errors += 1,
+            Event::FileChanged(changed) => self.changing.push((changed.call_id.clone(), changed.path.clone())),
+            Event::ToolDone(done) => self.changing.retain(|(call, _)| *call != done.call_id),
+            Event::ToolError(error) => {
+                self.errors += 1;
+                self.changing.retain(|(call, _)| *call != error.call_id);
+            }
             _ => {}
         }
         self.last = envelope.at;

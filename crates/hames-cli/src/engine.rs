@@ -11,6 +11,7 @@ use hames_protocol::{BlobSource, Failure, InstructionFile, Mode, Part, SessionId
 use hames_skills::Instructions;
 use hames_store::Store;
 use hames_tools::{Secrets, ShellProvider};
+use hames_workspace::files::remove_staged_beside;
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 use tokio_util::sync::CancellationToken;
 
@@ -86,6 +87,7 @@ impl Job<'_> {
     pub(crate) async fn run(self) -> Result<RunEnd, Failure> {
         let ports = Ports { log: self.ground.store.log(), clock: Arc::new(SystemClock) };
         let mut session = Session::resume(ports, self.session.clone()).await?;
+        session.cut_changes().iter().for_each(|file| remove_staged_beside(file));
         session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
         let settings = session.state().settings.clone();
         let instructions = hames_skills::load_instructions(&self.folder);

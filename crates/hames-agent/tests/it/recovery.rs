@@ -1,9 +1,11 @@
 //! A death anywhere in a run, and what the next holder of the session makes of it.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use hames_protocol::{
-    CallId, Cut, Delivery, Effect, Envelope, Event, Item, OpenBlock, OpenKind, RunResult, SessionId, ToolErrorClass,
+    CallId, Cut, Delivery, Effect, Envelope, Event, FileChanged, Item, OpenBlock, OpenKind, RunResult, SessionId,
+    ToolErrorClass,
 };
 use serde_json::json;
 
@@ -353,4 +355,33 @@ async fn a_log_of_thousands_of_events_is_replayed_whole() {
         assert_eq!(hames.session.state().seq, hames.log.events().len() as u64);
     }
     assert_eq!(hames.session.id(), &SessionId::from("s-1"));
+}
+
+#[tokio::test]
+async fn the_next_holder_is_told_which_files_were_in_the_middle_of_a_change() {
+    let mut hames = Setup::new([Reply::call("Change", at("a")), Reply::text("Done.")]).build().await;
+    hames.run("go").await;
+    let mut events = hames.log.events();
+    let start = events.iter().position(|e| matches!(e.event, Event::ToolStart(_))).unwrap();
+    let answer = events[start + 1..].iter().find(|e| matches!(e.event, Event::ToolDone(_))).unwrap().clone();
+    events.truncate(start + 1);
+    let Event::ToolStart(started) = &events[start].event else { unreachable!() };
+    let changed = |path: &str, seq: u64| Envelope {
+        seq: Some(seq),
+        event: Event::FileChanged(FileChanged {
+            call_id: started.call_id.clone(),
+            path: path.into(),
+            before: None,
+            after: None,
+            mode: None,
+        }),
+        ..events[start].clone()
+    };
+    let first = events.len() as u64 + 1;
+    let (one, two) = (changed("/w/a", first), changed("/w/b", first + 1));
+    events.extend([one, two]);
+    let cut = after_death(&events, &[]).await.session.cut_changes();
+    assert_eq!(cut, [Path::new("/w/a"), Path::new("/w/b")]);
+    events.push(Envelope { seq: Some(first + 2), ..answer });
+    assert!(after_death(&events, &[]).await.session.cut_changes().is_empty(), "an answered call is no cut one");
 }

@@ -30,6 +30,7 @@ use hames_tools::Tool;
 
 pub use local::{LocalFs, LocalFsOptions};
 pub use tools::{Edit, List, Read, StrReplace, Write};
+pub use write::remove_staged_beside;
 
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {

@@ -18,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hames_tools::{Expect, FileKind, FsError, FsPath, StagedWrite};
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::denied::Denied;
 use super::local::{fs_error, io_failure, wrong_kind};
@@ -272,6 +273,24 @@ fn staged_name() -> OsString {
 /// Whether a name is one of a staged write: no file of the workspace.
 pub(super) fn is_staged(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with(STAGED_PREFIX) && name.ends_with(STAGED_SUFFIX))
+}
+
+/// The process that staged the file of this name.
+fn staged_by(name: &OsStr) -> Option<Pid> {
+    let inner = name.to_str()?.strip_prefix(STAGED_PREFIX)?.strip_suffix(STAGED_SUFFIX)?;
+    Pid::from_raw(i32::from_str_radix(inner.split_once('-')?.0, 16).ok()?)
+}
+
+/// Removes what writes to `file` left beside it when their process was killed between staging and renaming. What
+/// processes that live have staged stays. Does what it can: a leftover is hidden from every listing here.
+pub fn remove_staged_beside(file: &Path) {
+    let Some(Ok(entries)) = file.parent().map(std::fs::read_dir) else { return };
+    for entry in entries.flatten() {
+        let is_left = |pid| matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH));
+        if staged_by(&entry.file_name()).is_some_and(is_left) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A staged file: without a name where the system can do that, else hidden and removed unless it took its place.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hames_tools::{Expect, FsError, FsProvider, StagedWrite, WalkOptions};
-use hames_workspace::files::{LocalFs, LocalFsOptions};
+use hames_workspace::files::{LocalFs, LocalFsOptions, remove_staged_beside};
 use serde_json::json;
 
 use super::kit::{Bench, is_root};
@@ -224,6 +224,41 @@ fn an_error_of_the_recorder_leaves_everything_as_it_was() {
 
 /// Set in the process that runs the tests below as somebody, or somewhere, else.
 const INNER: &str = "HAMES_TEST_FOLDER";
+
+#[test]
+fn what_a_killed_write_left_staged_is_removed_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut gone = Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let (gone, alive) = (gone.id(), std::process::id());
+    let left = [format!(".hames-{gone:x}-18ec-0.staged"), format!(".hames-{gone:x}-18ed-1f.staged")];
+    let others = [
+        format!(".hames-{alive:x}-18ec-0.staged"),
+        format!(".hames-{gone:x}-18ec-0"),
+        format!(".hames-{gone:x}.staged"),
+        format!("hames-{gone:x}-18ec-0.staged"),
+        ".hames-xyz-1-0.staged".to_owned(),
+        ".hames--1-0.staged".to_owned(),
+        ".hames-0-1-0.staged".to_owned(),
+        ".hames-fffffffff-1-0.staged".to_owned(),
+        "a.txt".to_owned(),
+    ];
+    for name in left.iter().chain(&others) {
+        std::fs::write(folder.path().join(name), "x").unwrap();
+    }
+    remove_staged_beside(&folder.path().join("a.txt"));
+    let mut expected = others.to_vec();
+    expected.sort();
+    let mut found: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    assert_eq!(found, expected);
+    // Where there is no folder there is nothing to do.
+    remove_staged_beside(&folder.path().join("missing/a.txt"));
+    remove_staged_beside(Path::new("/"));
+}
 
 /// Runs one test of this binary again in another process, unless the system does not let us.
 fn again(test: &str, folder: &Path, command: &mut Command) {
