@@ -229,10 +229,9 @@ impl Recorder {
         for envelope in &batch {
             self.folds.apply(envelope);
         }
+        *next = Next::Seq(seq + count);
         if ends_run {
             self.over.store(true, Ordering::Release);
-        } else {
-            *next = Next::Seq(seq + count);
         }
         self.watch.see(&batch).await;
         Ok(())

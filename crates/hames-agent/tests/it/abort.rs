@@ -33,8 +33,9 @@ fn look() -> serde_json::Value {
 async fn before_the_first_request_nothing_is_sent() {
     let mut hames = hames([]).await;
     hames.abort.cancel();
-    stopped(&mut hames, async {}).await;
-    assert_eq!(hames.model.asked().len(), 1);
+    ended(&hames.run("go").await, RunResult::Interrupted, 130);
+    assert_eq!(hames.types().join(" "), "run.start message.user done turn.done run.done");
+    assert_eq!(hames.trace.count("sent"), 0);
 }
 
 #[tokio::test]
