@@ -156,8 +156,12 @@ impl ToolSet {
     /// The tool a model means: the exact name, else the one whose name differs only in case, separators or a namespace
     /// in front. `None` where that fits no tool, or more than one.
     pub(crate) fn find(&self, written: &str) -> Option<&Arc<Known>> {
-        // Some open models leak a control token behind the name.
+        // Some open models leak a control token behind the name, or the ordinal that ends their call's id.
         let name = written.split("<|").next().unwrap_or("").trim();
+        let name = match name.rsplit_once(':') {
+            Some((name, ordinal)) if !ordinal.is_empty() && ordinal.bytes().all(|b| b.is_ascii_digit()) => name,
+            _ => name,
+        };
         if let Some(known) = self.known(name) {
             return Some(known);
         }

@@ -2,7 +2,7 @@
 //!
 //! Pieces are keyed by `index`. A new id on a known index is a new call (some servers give every call index 0), a piece
 //! without index goes by its id, and one with neither belongs to the call opened last. Empty ids and names never
-//! overwrite; the first ones stay.
+//! overwrite; the first ones stay. A server that says all of the arguments again in each piece only adds what is new.
 
 use std::borrow::Cow;
 
@@ -10,6 +10,9 @@ use hames_protocol::{Delta, RawCall};
 use serde_json::Value;
 
 use super::wire::{Function, Scalar, ToolCall};
+
+/// Arguments that say nothing; some servers send them ahead of the real ones.
+const NO_ARGUMENTS: &str = "{}";
 
 #[derive(Debug, Default)]
 struct Open {
@@ -41,11 +44,13 @@ impl Calls {
     pub(crate) fn take(&mut self, piece: &ToolCall<'_>, out: &mut Vec<Delta>) -> usize {
         let function = piece.function.0.as_ref();
         let id = piece.id.name();
-        let name = function.and_then(|f| f.name.text());
-        let arguments = function.map_or(Cow::Borrowed(""), arguments_of);
+        let name = function.and_then(|f| f.name.text()).or(piece.name.text());
+        let arguments = text_of(function.map_or(&piece.arguments, |f| &f.arguments));
         let index = piece.index.integer();
         let at = match self.find(index, id.as_deref(), name, &arguments) {
             Some(at) => at,
+            // Nothing that could begin a call: a list that a server fills in with empty objects.
+            None if id.is_none() && name.is_none() && arguments.is_empty() && extra_of(piece).is_none() => return 0,
             None => {
                 self.open.push(Open { index, ..Open::default() });
                 self.open.len() - 1
@@ -70,7 +75,7 @@ impl Calls {
             self.open.push(Open::default());
         }
         let at = self.open.len() - 1;
-        self.append(at, function.name.text(), &arguments_of(function), out)
+        self.append(at, function.name.text(), &text_of(&function.arguments), out)
     }
 
     /// The call a piece belongs to; `None` where it opens a new one.
@@ -98,7 +103,9 @@ impl Calls {
     fn is_another(&self, at: usize, id: Option<&str>, name: Option<&str>, arguments: &str) -> bool {
         let open = &self.open[at];
         match id {
-            Some(id) if !open.call.id.is_empty() => id != open.call.id,
+            Some(id) if !open.call.id.is_empty() && id != open.call.id => true,
+            // The same call told again, or told after an empty object that only held its place.
+            Some(_) if [arguments, NO_ARGUMENTS].contains(&open.call.arguments.as_str()) => false,
             _ => name.is_some() && begins_object(arguments) && self.is_finished(at),
         }
     }
@@ -111,8 +118,11 @@ impl Calls {
 
     fn append(&mut self, at: usize, name: Option<&str>, arguments: &str, out: &mut Vec<Delta>) -> usize {
         let open = &mut self.open[at];
-        if let Some(name) = name.filter(|_| open.call.name.is_empty()) {
-            open.call.name = name.to_owned();
+        let renamed = name.is_some_and(|name| take_name(&mut open.call, name, arguments));
+        open.named &= !renamed;
+        let arguments = unseen(&open.call.arguments, arguments);
+        if open.call.arguments == NO_ARGUMENTS && begins_object(arguments) {
+            open.call.arguments.clear();
         }
         open.call.arguments.push_str(arguments);
         let first = (!open.named && !open.call.name.is_empty()).then(|| open.call.name.clone());
@@ -128,6 +138,31 @@ fn begins_object(arguments: &str) -> bool {
     arguments.trim_start().starts_with('{')
 }
 
+/// Takes in a name; gives whether it changed one that was there. Before any arguments, a name may come in pieces.
+fn take_name(call: &mut RawCall, name: &str, arguments: &str) -> bool {
+    if call.name.is_empty() {
+        call.name = name.to_owned();
+        return false;
+    }
+    if name == call.name || !call.arguments.is_empty() || !arguments.is_empty() {
+        return false;
+    }
+    match name.starts_with(call.name.as_str()) {
+        true => call.name = name.to_owned(),
+        false => call.name.push_str(name),
+    }
+    true
+}
+
+/// What a piece adds to the arguments `so_far`. A piece that begins with all of them tells them again: appended, it would
+/// be an object within a key or behind a value, which is no JSON. Only where a value may begin it can be one.
+fn unseen<'a>(so_far: &str, piece: &'a str) -> &'a str {
+    match piece.strip_prefix(so_far) {
+        Some(new) if so_far.starts_with('{') && !so_far.trim_end().ends_with([':', '[', ',']) => new,
+        _ => piece,
+    }
+}
+
 fn push_input(out: &mut Vec<Delta>, at: usize, name: Option<String>, text: &str) {
     let call = u32::try_from(at).unwrap_or(u32::MAX);
     if name.is_none()
@@ -140,8 +175,8 @@ fn push_input(out: &mut Vec<Delta>, at: usize, name: Option<String>, text: &str)
 }
 
 /// The arguments as text, also where a server sends the object itself.
-fn arguments_of<'a>(function: &'a Function<'_>) -> Cow<'a, str> {
-    match &function.arguments {
+fn text_of<'a>(arguments: &'a Scalar<'_>) -> Cow<'a, str> {
+    match arguments {
         Scalar::Absent => Cow::Borrowed(""),
         Scalar::Text(text) => Cow::Borrowed(text),
         Scalar::Integer(number) => Cow::Owned(number.to_string()),
@@ -226,9 +261,71 @@ mod tests {
                 r#"{"index":0,"function":{"arguments":"{\"path\":\"a\"}"}}"#,
                 r#"{"index":0}"#,
             ],
+            &[r#"{"index":0,"id":"c1","name":"Read","arguments":"{\"path\":\"a\"}"}"#],
+            &[r#"{"id":"c1","name":"Read","arguments":{"path":"a"}}"#],
+            &["{}", r#"{"index":0}"#, r#"{"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#],
         ];
         for pieces in cases {
             assert_eq!(together(pieces), whole, "{pieces:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_again_is_not_added_again() {
+        let whole = vec![call("c1", "Read", r#"{"path":"a"}"#)];
+        let cases: &[&[&str]] = &[
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"pa"}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a"}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{"}}"#,
+                r#"{"index":0,"function":{"arguments":"{\"path\""}}"#,
+                r#"{"index":0,"function":{"arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":"}}"#,
+                r#"{"index":0,"function":{"arguments":"\"a\"}"}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{}"}}"#,
+                r#"{"index":0,"function":{"arguments":"{\"path"}}"#,
+                r#"{"index":0,"function":{"arguments":"\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{}"}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Re"}}"#,
+                r#"{"index":0,"function":{"name":"ad"}}"#,
+                r#"{"index":0,"function":{"arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+            &[
+                r#"{"index":0,"id":"c1","function":{"name":"Re","arguments":""}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":""}}"#,
+                r#"{"index":0,"id":"c1","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}"#,
+            ],
+        ];
+        for pieces in cases {
+            assert_eq!(together(pieces), whole, "{pieces:#?}");
+        }
+        for (pieces, arguments) in [
+            (["{\"a\":", "{\"a\":1}}"], "{\"a\":{\"a\":1}}"),
+            (["{\"a\":[", "{\"a\":[]}]}"], "{\"a\":[{\"a\":[]}]}"),
+            (["{\"a\":\"x", "x\"}"], "{\"a\":\"xx\"}"),
+            (["{\"a\":1", "1}"], "{\"a\":11}"),
+            (["{\"a\":[1,", "1,2]}"], "{\"a\":[1,1,2]}"),
+        ] {
+            let pieces =
+                pieces.map(|p| serde_json::json!({"index": 0, "id": "c", "function": {"arguments": p}}).to_string());
+            assert_eq!(together(&[&pieces[0], &pieces[1]])[0].2, arguments, "{pieces:?}");
         }
     }
 
@@ -307,6 +404,13 @@ mod tests {
                 &[
                     r#"{"id":"same","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}}"#,
                     r#"{"id":"same","function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}"#,
+                ],
+                two("same", "same"),
+            ),
+            (
+                &[
+                    r#"{"index":0,"id":"same","function":{"name":"Read","arguments":"{\"path\":\"1\"}"}}"#,
+                    r#"{"index":0,"id":"same","function":{"name":"Read","arguments":"{\"path\":\"2\"}"}}"#,
                 ],
                 two("same", "same"),
             ),

@@ -87,6 +87,11 @@ pub(crate) struct ToolCall<'a> {
     pub(crate) id: Scalar<'a>,
     #[serde(borrow)]
     pub(crate) function: Object<Function<'a>>,
+    /// Beside the id, where a server knows no `function`.
+    #[serde(borrow)]
+    pub(crate) name: Scalar<'a>,
+    #[serde(borrow)]
+    pub(crate) arguments: Scalar<'a>,
     #[serde(borrow)]
     pub(crate) extra_content: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -253,7 +258,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A list of objects; what is no object is left out, and anything but a list counts as an empty one.
+/// A list of objects; what is no object is left out. An object alone is a list of one, anything else an empty one.
 #[derive(Debug)]
 pub(crate) struct Seq<T>(pub(crate) Vec<T>);
 
@@ -269,9 +274,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Seq<T> {
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
             type Value = Seq<T>;
             scalars_are!(Seq(Vec::new()));
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Seq<T>, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Seq(Vec::new()))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seq<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|item| Seq(vec![item]))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Seq<T>, A::Error> {
                 // Nearly always one choice, or one call.
@@ -315,6 +319,14 @@ mod tests {
             let text = format!(r#"{{"index":{value},"id":{value},"function":{value},"extra_content":{value}}}"#);
             serde_json::from_str::<ToolCall<'_>>(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
         }
+    }
+
+    #[test]
+    fn an_object_where_a_list_belongs_is_a_list_of_one() {
+        let text = r#"{"choices":{"delta":{"tool_calls":{"id":"a","function":{"name":"f"}}}}}"#;
+        let chunk: Chunk<'_> = serde_json::from_str(text).unwrap();
+        let calls = &chunk.choices.0[0].delta.0.as_ref().unwrap().tool_calls.0;
+        assert_eq!(calls.iter().map(|call| call.id.text()).collect::<Vec<_>>(), [Some("a")]);
     }
 
     #[test]

@@ -76,6 +76,8 @@ async fn a_tool_is_found_under_the_names_models_give_it() {
         ("default_api:Read", "Read"),
         (" Read ", "Read"),
         ("Read<|channel|>commentary", "Read"),
+        ("functions.Read:0", "Read"),
+        ("Read:12", "Read"),
         ("str_replace", "StrReplace"),
         ("tools.str-replace", "StrReplace"),
         ("mcp__db__query", "mcp__db__query"),
