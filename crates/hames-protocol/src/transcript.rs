@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{BlobRef, CallId, Cut, Declaration, Event, Label, Part, ReasoningBlock, ToolErrorClass};
+use crate::{BlobRef, CallId, Cut, Declaration, Event, Label, ModelRef, Part, ReasoningBlock, ToolErrorClass};
 
 /// One thing in the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,8 @@ pub struct AssistantItem {
     pub calls: Vec<CallItem>,
     /// Set where the answer was cut; reasoning of a cut answer is never sent back.
     pub cut: Option<Cut>,
+    /// The model that gave it, where a run said so: what is opaque in an answer goes back to its own provider only.
+    pub model: Option<Arc<ModelRef>>,
 }
 
 /// A call inside an answer.
@@ -94,6 +96,8 @@ pub struct Transcript {
     answer: Option<AssistantItem>,
     open: Vec<OpenCall>,
     asked: HashSet<CallId>,
+    /// The model of the run that is being read.
+    model: Option<Arc<ModelRef>>,
 }
 
 impl Transcript {
@@ -115,6 +119,9 @@ impl Transcript {
     /// Takes in one event. Unknown and irrelevant events change nothing; no event can make it panic.
     pub fn apply(&mut self, event: &Event) {
         match event {
+            Event::RunStart(start) if self.model.as_deref() != Some(&start.model) => {
+                self.model = Some(Arc::new(start.model.clone()));
+            }
             Event::MessageUser(message) => {
                 self.close_answer();
                 self.items
@@ -201,7 +208,8 @@ impl Transcript {
     }
 
     fn close_answer(&mut self) {
-        if let Some(answer) = self.answer.take() {
+        if let Some(mut answer) = self.answer.take() {
+            answer.model.clone_from(&self.model);
             self.items.push(Arc::new(Item::Assistant(answer)));
         }
     }

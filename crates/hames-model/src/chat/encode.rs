@@ -15,7 +15,7 @@ use hames_protocol::{
 };
 
 use self::pack::Packs;
-use super::render::{self, Loaded};
+use super::render::{self, Loaded, Replay};
 use crate::ThinkingDialect;
 use crate::error::Place;
 
@@ -29,6 +29,8 @@ const MAX_ID_CHARS: usize = 40;
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
     pub(crate) model: String,
+    /// The provider's name, by which its own answers are known.
+    pub(crate) provider: String,
     pub(crate) thinking: Option<ThinkingDialect>,
     pub(crate) replay_reasoning: Option<bool>,
     /// The name of the output limit.
@@ -197,7 +199,9 @@ impl Encoder {
                 let ids: Vec<Arc<str>> =
                     answer.calls.iter().map(|call| self.ids.give(&call.call_id, &call.provider_id)).collect();
                 let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
-                Ok(Some(render::assistant(answer, &ids, self.style.replay_reasoning)))
+                let own = answer.model.as_ref().is_none_or(|model| model.provider == self.style.provider);
+                let replay = if own { Replay::Own(self.style.replay_reasoning) } else { Replay::Nothing };
+                Ok(Some(render::assistant(answer, &ids, replay)))
             }
             Some(Item::Tool(result)) => match self.ids.by_call.get(&result.call_id) {
                 Some(id) => Ok(Some(render::tool(result, id))),

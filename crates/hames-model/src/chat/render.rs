@@ -144,17 +144,27 @@ pub(crate) fn has_substance(item: &AssistantItem) -> bool {
     !item.calls.is_empty() || !item.text.trim().is_empty()
 }
 
+/// What of an answer goes back besides its text and calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replay {
+    /// The answer is this provider's: its reasoning as the setting says, and what came with its calls.
+    Own(Option<bool>),
+    /// The answer is another provider's. Its signatures mean nothing here, and strict ones refuse fields they do not know.
+    Nothing,
+}
+
 /// One answer. `ids` are the wire ids of its calls, in order.
-pub(crate) fn assistant(item: &AssistantItem, ids: &[&str], replay: Option<bool>) -> String {
-    let replayed: &[ReasoningBlock] =
-        if item.cut.is_some() || replay == Some(false) { &[] } else { item.reasoning.as_slice() };
+pub(crate) fn assistant(item: &AssistantItem, ids: &[&str], replay: Replay) -> String {
+    let withheld = item.cut.is_some() || matches!(replay, Replay::Nothing | Replay::Own(Some(false)));
+    let replayed: &[ReasoningBlock] = if withheld { &[] } else { item.reasoning.as_slice() };
+    let forced = replay == Replay::Own(Some(true));
     let text = if item.text.trim().is_empty() { "" } else { item.text.as_str() };
     let mut out = String::from("{\"role\":\"assistant\",\"content\":");
-    push_content(text, replayed, replay == Some(true), &mut out);
-    push_reasoning(replayed, replay == Some(true), !item.calls.is_empty(), &mut out);
+    push_content(text, replayed, forced, &mut out);
+    push_reasoning(replayed, forced, !item.calls.is_empty(), &mut out);
     for (at, (call, id)) in item.calls.iter().zip(ids).enumerate() {
         out.push_str(if at == 0 { ",\"tool_calls\":[" } else { "," });
-        push_call(call, id, &mut out);
+        push_call(call, id, replay, &mut out);
     }
     out.push_str(if item.calls.is_empty() { "}" } else { "]}" });
     out
@@ -203,7 +213,7 @@ fn push_reasoning(reasoning: &[ReasoningBlock], forced: bool, has_calls: bool, o
     }
 }
 
-fn push_call(call: &CallItem, id: &str, out: &mut String) {
+fn push_call(call: &CallItem, id: &str, replay: Replay, out: &mut String) {
     out.push_str("{\"id\":");
     quoted(id, out);
     out.push_str(",\"type\":\"function\",\"function\":{\"name\":");
@@ -211,7 +221,8 @@ fn push_call(call: &CallItem, id: &str, out: &mut String) {
     out.push_str(",\"arguments\":");
     quoted(&arguments(call), out);
     out.push('}');
-    let extra = call.extra.as_deref().and_then(|extra| serde_json::from_str::<Map<String, Value>>(extra).ok());
+    let extra = call.extra.as_deref().filter(|_| replay != Replay::Nothing);
+    let extra = extra.and_then(|extra| serde_json::from_str::<Map<String, Value>>(extra).ok());
     for (member, value) in extra.into_iter().flatten() {
         if !matches!(member.as_str(), "id" | "type" | "function" | "index") {
             out.push(',');
@@ -282,7 +293,7 @@ mod tests {
 
     fn sent(item: &AssistantItem, replay: Option<bool>) -> Value {
         let ids: Vec<&str> = item.calls.iter().map(|_| "c1").collect();
-        serde_json::from_str(&assistant(item, &ids, replay)).unwrap()
+        serde_json::from_str(&assistant(item, &ids, Replay::Own(replay))).unwrap()
     }
 
     #[test]
@@ -360,6 +371,7 @@ mod tests {
                 reasoning: vec![block(field, blocks)],
                 calls: if *with_calls { vec![call("f", "{}", None)] } else { Vec::new() },
                 cut: cut.then_some(Cut::Abort),
+                model: None,
             };
             let sent = sent(&item, *replay);
             let case = format!("{field} {blocks:?} {with_calls} {cut} {replay:?}: {sent}");
@@ -367,6 +379,33 @@ mod tests {
             assert_eq!(sent.get("reasoning").and_then(Value::as_str), *plain, "{case}");
             let expected = details.then(|| serde_json::from_str::<Value>(&format!("[{signed}]")).unwrap());
             assert_eq!(sent.get("reasoning_details"), expected.as_ref(), "{case}");
+        }
+    }
+
+    #[test]
+    fn nothing_opaque_goes_to_another_provider() {
+        let signed = r#"{"type":"reasoning.text","text":"think","signature":"S="}"#;
+        for (field, blocks) in [
+            (FIELD_REASONING_CONTENT, &[][..]),
+            (FIELD_REASONING_CONTENT, &[signed]),
+            ("reasoning", &[]),
+            ("reasoning", &[signed]),
+            ("reasoning_details", &[signed]),
+            (FIELD_CONTENT, &[]),
+        ] {
+            let blocks = blocks.iter().map(|b| (*b).to_owned()).collect();
+            let mut with_extra = call("f", "{}", None);
+            with_extra.extra = Some(r#"{"extra_content":{"google":{"thought_signature":"A="}}}"#.into());
+            let item = AssistantItem {
+                text: "said".into(),
+                reasoning: vec![ReasoningBlock { text: "think".into(), field: field.into(), blocks }],
+                calls: vec![with_extra],
+                ..AssistantItem::default()
+            };
+            let sent: Value = serde_json::from_str(&assistant(&item, &["c1"], Replay::Nothing)).unwrap();
+            let function = json!({"name": "f", "arguments": "{}"});
+            let calls = json!([{"id": "c1", "type": "function", "function": function}]);
+            assert_eq!(sent, json!({"role": "assistant", "content": "said", "tool_calls": calls}), "{field}");
         }
     }
 

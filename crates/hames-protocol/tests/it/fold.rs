@@ -65,6 +65,32 @@ fn a_turn_becomes_user_assistant_and_tool_items() {
 }
 
 #[test]
+fn an_answer_names_the_model_of_its_run() {
+    let run = |model: &str| RunStart { model: model.parse().unwrap(), ..run_start() }.into();
+    let folded = transcript(&[
+        text("of no run"),
+        step_done(),
+        run("a/1"),
+        text("first"),
+        step_done(),
+        text("second"),
+        step_done(),
+        run("b/2/3"),
+        text("third"),
+        step_done(),
+    ]);
+    let models: Vec<Option<String>> = folded
+        .items()
+        .iter()
+        .map(|item| match item.as_ref() {
+            Item::Assistant(answer) => answer.model.as_ref().map(|model| model.to_string()),
+            _ => panic!(),
+        })
+        .collect();
+    assert_eq!(models, [None, Some("a/1".into()), Some("a/1".into()), Some("b/2/3".into())]);
+}
+
+#[test]
 fn answers_stand_in_the_order_of_their_calls_whenever_they_come() {
     let asked = [call("a").into(), call("b").into(), call("c").into(), step_done()];
     for order in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"], ["c", "a", "b"]] {

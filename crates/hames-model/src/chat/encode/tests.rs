@@ -1,12 +1,18 @@
 use super::*;
-use hames_protocol::{AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, SessionId, ToolItem};
+use hames_protocol::{AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, ReasoningBlock, SessionId, ToolItem};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::Endpoint;
 
 fn encoder() -> Encoder {
-    Encoder::new(Style { model: "m".into(), thinking: None, replay_reasoning: None, limit_name: "max_tokens" })
+    Encoder::new(Style {
+        model: "m".into(),
+        provider: "p".into(),
+        thinking: None,
+        replay_reasoning: None,
+        limit_name: "max_tokens",
+    })
 }
 
 fn place() -> Place {
@@ -271,5 +277,29 @@ proptest! {
         prop_assert_eq!(&one, &fresh);
         let (calls, results) = wire_ids(&one);
         prop_assert_eq!(calls, results);
+    }
+}
+
+#[test]
+fn reasoning_goes_back_to_the_provider_that_gave_it_and_to_no_other() {
+    let item = |model: Option<&str>| {
+        let Item::Assistant(mut answer) = answer("", &[("c1", "c1")]).as_ref().clone() else { unreachable!() };
+        answer.reasoning =
+            vec![ReasoningBlock { text: "think".into(), field: "reasoning_content".into(), blocks: Vec::new() }];
+        answer.model = model.map(|model| Arc::new(model.parse().unwrap()));
+        Arc::new(Item::Assistant(answer))
+    };
+    for (model, goes) in [
+        (Some("p/m"), true),
+        (Some("p/another"), true),
+        (Some("p/a/b"), true),
+        (None, true),
+        (Some("q/m"), false),
+        (Some("P/m"), false),
+        (Some("pp/m"), false),
+        (Some("q/p/m"), false),
+    ] {
+        let (body, _) = prepare(&mut encoder(), &head(""), &[user("hi"), item(model), result("c1")]);
+        assert_eq!(body.contains("think"), goes, "{model:?}: {body}");
     }
 }
