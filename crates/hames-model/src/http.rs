@@ -50,7 +50,7 @@ pub(crate) fn client(endpoint: &Endpoint, url: &Url, place: &Place) -> Result<Cl
 
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
 fn headers(endpoint: &Endpoint, place: &Place) -> Result<HeaderMap, Failure> {
@@ -121,12 +121,33 @@ pub(crate) fn accident(error: &reqwest::Error, place: &Place) -> Failure {
         let what = format!("its certificate is not trusted ({cause})");
         return place.failure(ErrorClass::Connection, &what, "Check base_url and the system's CA certificates");
     }
+    if error.is_connect()
+        && let Some(port) = error.url().filter(|url| is_loopback(url)).and_then(Url::port_or_known_default)
+        && is_refused(error)
+    {
+        // Nobody will listen a moment later either: a server of one's own is started by hand.
+        let what = format!("no server listens on port {port} of this machine (connection refused)");
+        let next =
+            "Start the model server there (such as llama-server, ollama serve or vllm serve), or correct base_url";
+        return place.failure(ErrorClass::Connection, &what, next);
+    }
     if error.is_connect() {
         let what = format!("cannot be reached ({cause})");
         let next = "Check base_url, and that the server runs";
         return place.failure(ErrorClass::Connection, &what, next).retryable();
     }
     place.failure(ErrorClass::Connection, &format!("the connection broke ({cause})"), "Try again").retryable()
+}
+
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn is_certificate_trouble(cause: &str) -> bool {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use hames_protocol::{
     BlobStore, ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, ModelStream, PreparedInfo, RequestOptions,
 };
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -64,6 +64,7 @@ impl ChatModel {
         let is_openai = host == "api.openai.com" || host.ends_with(".api.openai.com");
         let encoder = Encoder::new(Style {
             model: info.model.id.clone(),
+            provider: info.model.provider.clone(),
             thinking: endpoint.thinking,
             replay_reasoning: endpoint.replay_reasoning,
             limit_name: if is_openai { "max_completion_tokens" } else { "max_tokens" },
@@ -181,6 +182,11 @@ impl ModelClient for ChatModel {
         if response.status() != StatusCode::OK && !response.status().is_success() {
             return Err(refusal(response, &self.place).await);
         }
+        if let Some(coding) = compression(&response) {
+            let what = format!("it compressed the answer ({coding}) although nobody asked for that");
+            let next = "Switch compression off in the server or the proxy before it";
+            return Err(self.place.failure(ErrorClass::StreamIncomplete, &what, next));
+        }
         Ok(Box::new(ChatStream::new(
             response,
             Arc::clone(&self.place),
@@ -189,6 +195,12 @@ impl ModelClient for ChatModel {
             Arc::clone(&self.draining),
         )))
     }
+}
+
+/// How a response is compressed, if it is. A stream that arrives in blocks would not be one, so none is asked for.
+fn compression(response: &Response) -> Option<&str> {
+    let coding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!coding.is_empty() && !coding.eq_ignore_ascii_case("identity")).then_some(coding)
 }
 
 /// The failure for a response that is no success, with as much of its body as comes in time.

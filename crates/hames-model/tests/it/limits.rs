@@ -94,16 +94,20 @@ async fn an_answer_that_never_begins_is_given_up_at_its_own_limit() {
 }
 
 #[tokio::test]
-async fn what_does_not_listen_is_told_at_once() {
+async fn a_port_of_this_machine_where_nobody_listens_is_told_and_not_tried_again() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
+    let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let endpoint = hames_model::Endpoint::new("acme", format!("http://{address}/v1"));
-    let failure = ask(&mut model(endpoint.clone())).await.unwrap_err();
-    assert_eq!((failure.class, failure.retryable), (ErrorClass::Connection, true));
-    assert!(failure.message.contains("refused"), "{}", failure.message);
-    let failure = hames_model::list_models(&endpoint).await.unwrap_err();
-    assert_eq!(failure.class, ErrorClass::Connection);
+    for host in ["127.0.0.1", "localhost", "127.0.0.2", "0.0.0.0"] {
+        let endpoint = hames_model::Endpoint::new("acme", format!("http://{host}:{port}/v1"));
+        let failure = ask(&mut model(endpoint.clone())).await.unwrap_err();
+        assert_eq!((failure.class, failure.retryable), (ErrorClass::Connection, false), "{failure}");
+        for words in ["refused", &port.to_string(), "Start the model server"] {
+            assert!(failure.message.contains(words), "{words}: {failure}");
+        }
+        let failure = hames_model::list_models(&endpoint).await.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Connection);
+    }
 }
 
 #[tokio::test]

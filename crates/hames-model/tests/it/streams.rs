@@ -49,6 +49,22 @@ async fn a_character_cut_by_the_network_stays_whole_at_every_cut() {
 }
 
 #[tokio::test]
+async fn a_compressed_answer_is_told_and_not_tried_again() {
+    let body = text_event("ok") + STOP + DONE;
+    let answers = |coding: &str| response(200, &format!("content-encoding: {coding}\r\n"), &body);
+    let server = Server::start(["gzip", "br", "identity", "Identity"].map(answers).into()).await;
+    let mut model = server.model();
+    for coding in ["gzip", "br"] {
+        let failure = ask(&mut model).await.unwrap_err();
+        assert_eq!((failure.class, failure.retryable), (ErrorClass::StreamIncomplete, false));
+        assert!(failure.message.contains(coding), "{failure}");
+    }
+    for _ in 0..2 {
+        assert_eq!(ask(&mut model).await.unwrap().text, "ok");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_ignores_stream_is_read_whatever_type_it_claims() {
     let body = r#"{"choices":[{"message":{"role":"assistant","content":"plain"},"finish_reason":"stop"}]}"#;
     let pretty = body.replace(',', ",\n  ").replace('{', "{\n ");
@@ -167,6 +183,7 @@ async fn reasoning_goes_back_with_the_calls_it_came_with() {
                 extra: call.extra.clone(),
             }],
             cut: None,
+            model: None,
         };
         let result = ToolItem { call_id: "own".into(), name: "Read".into(), text: "x".into(), error: None, blob: None };
         let items = [user("hi"), Arc::new(Item::Assistant(item)), Arc::new(Item::Tool(result))];
