@@ -38,14 +38,6 @@ impl Stop {
         Stop::from(Failure::new(ErrorClass::Storage, message))
     }
 
-    /// A session that cannot be had: in use, or its name taken. Nothing is broken; the command asked for the wrong one.
-    pub(crate) fn at_session(error: LogError) -> Stop {
-        match error {
-            LogError::Busy(message) => Stop::usage(message),
-            other => other.into(),
-        }
-    }
-
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
@@ -74,7 +66,8 @@ impl From<Failure> for Stop {
 impl From<LogError> for Stop {
     fn from(error: LogError) -> Stop {
         match error {
-            LogError::NoSession(_) => Stop::usage(error.to_string()),
+            // The command asked for the wrong session; nothing is broken.
+            LogError::NoSession(_) | LogError::Busy(_) => Stop::usage(error.to_string()),
             other => Stop::from(Failure::from(other)),
         }
     }
@@ -113,8 +106,8 @@ mod tests {
             assert_eq!(code_of(class), code, "{class}");
         }
         assert_eq!(Stop::OutputClosed.code(), 0);
-        assert_eq!(Stop::at_session(LogError::Busy("held".into())).code(), 2);
-        assert_eq!(Stop::from(LogError::Busy("database locked".into())).code(), 4);
+        assert_eq!(Stop::from(LogError::Busy("held".into())).code(), 2);
+        assert_eq!(Stop::from(LogError::Locked("database locked".into())).code(), 4);
         assert_eq!(Stop::from(LogError::Damaged("x".into())).code(), 4);
     }
 }

@@ -35,9 +35,12 @@ pub enum LogError {
     /// The session does not exist.
     #[error("there is no session {0}")]
     NoSession(SessionId),
-    /// Another process holds it.
+    /// What was asked for cannot be had: the session is in use, or the name is taken. Nothing is broken.
     #[error("{0}")]
     Busy(String),
+    /// Another process has the database or the blobs to itself for too long.
+    #[error("{0}")]
+    Locked(String),
     /// The disk is full.
     #[error("the disk that holds {0} is full; free some space and run the command again")]
     NoSpace(String),

@@ -194,7 +194,7 @@ fn hold(home: &Home, hold: Hold) -> Result<FileLock, LogError> {
     let lock = FileLock::open(&path)?;
     match lock.take(hold, LOCK_LIMIT)? {
         true => Ok(lock),
-        false => Err(LogError::Busy(format!("{} is held by another hames process; try again", path.display()))),
+        false => Err(LogError::Locked(format!("{} is held by another hames process; try again", path.display()))),
     }
 }
 

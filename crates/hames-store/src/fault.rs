@@ -73,7 +73,7 @@ fn sql_error(error: &rusqlite::Error, path: &Path) -> LogError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => LogError::NoSpace(place),
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => LogError::ReadOnly(place),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LogError::Busy(format!(
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LogError::Locked(format!(
             "{place} has been locked by another program for {} s; end that program and try again",
             crate::open::BUSY_LIMIT.as_secs()
         )),

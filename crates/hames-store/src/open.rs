@@ -89,7 +89,7 @@ pub(crate) fn open(home: &Home) -> Result<Ready, LogError> {
 }
 
 fn busy(home: &Home, what: &str) -> LogError {
-    LogError::Busy(format!(
+    LogError::Locked(format!(
         "the session database {} {what}; end the other one and try again",
         home.database().display()
     ))

@@ -208,5 +208,5 @@ fn snippet(text: &str, at: usize) -> String {
 
 /// A failure of the index that leaves the search itself possible: it then finds what was indexed before.
 pub(crate) fn can_go_on(error: &LogError) -> bool {
-    matches!(error, LogError::NoSpace(_) | LogError::ReadOnly(_) | LogError::Busy(_))
+    matches!(error, LogError::NoSpace(_) | LogError::ReadOnly(_) | LogError::Locked(_))
 }

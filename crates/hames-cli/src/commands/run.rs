@@ -190,7 +190,7 @@ impl Request {
                 Named::New(name) => return self.new_session(store, config, &name, holder),
             },
         };
-        let lease = store.lease(&info.id, holder).map_err(Stop::at_session)?;
+        let lease = store.lease(&info.id, holder)?;
         let settings = settings_of(&info);
         let chosen = config.choose(self.flags.model.as_ref(), Some(&settings.patched(&self.flags)))?;
         Ok(Target { session: info.id, name: info.name, chosen, patch: self.flags.clone(), _lease: lease })

@@ -46,9 +46,7 @@ pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
             let info = existing(&store, &folder, &session)?;
             let name = name.trim();
             check_name(name)?;
-            let renamed = store
-                .rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")
-                .map_err(Stop::at_session)?;
+            let renamed = store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?;
             if json {
                 out.json(&View::of(&renamed))?;
             } else {
@@ -219,7 +217,7 @@ fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out
             None => return Err(Stop::usage(format!("deleting \"{name}\" is for good; confirm with --yes"))),
         }
     }
-    store.delete(&info.id, "hames sessions delete").map_err(Stop::at_session)?;
+    store.delete(&info.id, "hames sessions delete")?;
     if json {
         out.json(&json!({"deleted": info.id.as_str(), "name": info.name}))?;
     } else {
