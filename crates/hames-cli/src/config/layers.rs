@@ -332,6 +332,31 @@ mod tests {
     }
 
     #[test]
+    fn another_host_does_not_have_the_windows_of_the_one_it_stands_for() {
+        let known = (1_050_000, 128_000);
+        let usual = (128_000, 16_384);
+        let at = |url: &str| format!(r#"{{"providers": {{"openai": {{"base_url": "{url}", "api_key": "k"}}}}}}"#);
+        for (file, url, expected) in [
+            ("", None, known),
+            ("", Some("https://api.openai.com/v1"), known),
+            ("", Some("https://API.openai.com"), known),
+            ("", Some("https://api.openai.com:443/v1/"), known),
+            ("", Some("http://127.0.0.1:8080/v1"), usual),
+            ("", Some("https://api.openai.com.example/v1"), usual),
+            ("", Some("https://proxy.example/api.openai.com/v1"), usual),
+            (&at("https://api.openai.com/v1"), None, known),
+            (&at("http://localhost:1234"), None, usual),
+            (&at("http://localhost:1234"), Some("https://api.openai.com/v1"), usual),
+        ] {
+            let mut vars = vec![("OPENAI_API_KEY", "k")];
+            vars.extend(url.map(|url| ("OPENAI_BASE_URL", url)));
+            let info = config(file, &vars).choose(None, None).unwrap().info;
+            assert_eq!(info.model.to_string(), "openai/gpt-5.4");
+            assert_eq!((info.context_window, info.max_output_tokens), expected, "{file} {url:?}");
+        }
+    }
+
+    #[test]
     fn variables_that_hold_keys_are_known() {
         let file = r#"{"providers": {"p": {"base_url": "http://x", "api_key_env": "P_KEY"}}}"#;
         let vars = config(file, &[("P_KEY", "k")]).key_vars();

@@ -136,11 +136,6 @@ impl Provider {
             .get(preset.key_var)
             .map(|value| Key { value: value.into(), origin: Origin::Env(preset.key_var.into()) });
         provider.key_vars.push(preset.key_var.into());
-        provider.models.push(FileModel {
-            id: preset.default_model.into(),
-            context_window: Some(preset.context_window),
-            max_output: Some(preset.max_output),
-        });
         if let Some((var, url)) = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url))) {
             if !is_http_url(url) {
                 return Err(Stop::configuration(format!(
@@ -149,6 +144,13 @@ impl Provider {
             }
             provider.base_url = url.into();
             provider.url_origin = Origin::Env(var.into());
+        }
+        if host(&provider.base_url) == host(preset.base_url) {
+            provider.models.push(FileModel {
+                id: preset.default_model.into(),
+                context_window: Some(preset.context_window),
+                max_output: Some(preset.max_output),
+            });
         }
         Ok(provider)
     }
@@ -160,6 +162,9 @@ impl Provider {
             None => Self::empty(name),
         };
         if let Some(url) = &file.base_url {
+            if host(&url.value) != host(&provider.base_url) {
+                provider.models.clear();
+            }
             provider.base_url.clone_from(&url.value);
             provider.url_origin = Origin::File(url.line);
         }
@@ -222,6 +227,12 @@ impl Provider {
         }
         out
     }
+}
+
+/// The host a URL names, whose models are known by its name alone: another server behind a well-known name has its own.
+fn host(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', ':', '?', '#']).next().unwrap_or("").to_ascii_lowercase()
 }
 
 /// Whether a header's value is a secret by the look of its name.
