@@ -5,6 +5,7 @@ mod bench;
 mod cargo;
 mod generate;
 mod report;
+mod soak;
 mod test;
 
 use anyhow::{Result, bail};
@@ -16,6 +17,8 @@ cargo xtask COMMAND
   generate    write the generated files (schema/)
   bench [NAME=COMMAND ...]
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
+  soak [--seed N] [SUITE ...]
+              the full numbers: deaths, faults, properties; about 20 minutes; writes bench/reports/soak.json
 ";
 
 fn main() -> Result<()> {
@@ -23,6 +26,7 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::run(),
         Some("generate") => generate::write(),
+        Some("soak") => soak::run(&args.collect::<Vec<_>>()),
         Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench") => with_tokens(&args.collect::<Vec<_>>()),
         None | Some("help" | "-h" | "--help") => {
