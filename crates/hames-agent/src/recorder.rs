@@ -210,6 +210,10 @@ impl Recorder {
             Next::Seq(seq) => *seq,
             Next::Nothing(why) => return Err(why.clone()),
         };
+        if batch.iter().any(|e| matches!(e.event, Event::StepDone(_))) {
+            // The step before must be safe before the calls of this one run.
+            self.log.settle().await?;
+        }
         *next = Next::Nothing(given_up());
         let count = batch.len() as u64;
         let ends_step = batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_)));
@@ -253,12 +257,15 @@ fn piece(event: &Event) -> Option<OpenBlock> {
     Some(OpenBlock { kind, index, name, text: text.clone() })
 }
 
-/// What must survive the loss of power before it is acknowledged: what a person said, what a model was paid for, and
-/// the end.
+/// What must survive the loss of power: what a person said and the end, before they are acknowledged; what a model was
+/// paid for, before the calls of the next step run. Until then the disk has all the time that calls and model take.
 fn durability(events: &[Envelope]) -> Durability {
-    let power =
-        events.iter().any(|e| matches!(e.event, Event::MessageUser(_) | Event::StepDone(_) | Event::RunDone(_)));
-    if power { Durability::Power } else { Durability::Process }
+    let of = |envelope: &Envelope| match envelope.event {
+        Event::MessageUser(_) | Event::RunDone(_) => Durability::Power,
+        Event::StepDone(_) => Durability::PowerSoon,
+        _ => Durability::Process,
+    };
+    events.iter().map(of).max().unwrap_or(Durability::Process)
 }
 
 #[async_trait]

@@ -1,8 +1,8 @@
-//! The platform calls this crate needs: signal handlers, leaving at once, the clock on the wall.
+//! The platform calls this crate needs: signal handlers, leaving at once, room in a descriptor, the clock on the wall.
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Where the handler writes the number of the signal; -1 before there is a place.
@@ -71,6 +71,14 @@ pub(crate) fn catch_signals(pipe: OwnedFd, numbers: &[i32]) -> io::Result<()> {
 pub(crate) fn leave_now(code: i32) -> ! {
     // SAFETY: `_exit` takes any number and does not return.
     unsafe { libc::_exit(code) }
+}
+
+/// Whether a descriptor has room for a write now.
+pub(crate) fn is_writable(fd: BorrowedFd<'_>) -> bool {
+    let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one valid entry, and no waiting.
+    let ready = unsafe { libc::poll(&mut asked, 1, 0) };
+    ready == 1 && asked.revents & libc::POLLOUT != 0
 }
 
 /// The number of this user; 0 is root.

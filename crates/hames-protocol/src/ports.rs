@@ -13,6 +13,8 @@ use crate::{
 pub enum Durability {
     /// Survives the death of the process.
     Process,
+    /// Survives the death of the process, and soon the loss of power: [`EventLog::settle`] waits for that.
+    PowerSoon,
     /// Survives the loss of power.
     Power,
 }
@@ -77,6 +79,11 @@ pub trait EventLog: Send + Sync {
         events: Vec<Envelope>,
         durability: Durability,
     ) -> Result<Vec<Envelope>, LogError>;
+
+    /// Returns when everything appended with [`Durability::PowerSoon`] survives the loss of power.
+    async fn settle(&self) -> Result<(), LogError> {
+        Ok(())
+    }
 
     /// Up to `limit` events after seq `after`, in order. An unreadable one comes as [`Event::Unknown`] with its seq.
     async fn read(&self, session: &SessionId, after: u64, limit: usize) -> Result<Vec<Envelope>, LogError>;

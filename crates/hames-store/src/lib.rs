@@ -36,6 +36,7 @@ mod salvage;
 mod search;
 mod sessions;
 mod store;
+mod syncer;
 #[cfg(test)]
 mod tests;
 mod writer;

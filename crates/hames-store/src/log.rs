@@ -135,6 +135,10 @@ impl EventLog for Ports {
         Ok(events)
     }
 
+    async fn settle(&self) -> Result<(), LogError> {
+        self.0.writer().pending_syncs().done().await
+    }
+
     async fn read(&self, session: &SessionId, after: u64, limit: usize) -> Result<Vec<Envelope>, LogError> {
         let (inner, session) = (self.0.clone(), session.clone());
         off_thread(move || inner.read(|db| read::events(db, &session, after, limit))).await

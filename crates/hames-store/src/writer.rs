@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::fault::Fault;
 use crate::repair::Keeper;
+use crate::syncer::{Pending, Syncer};
 use crate::{open, search};
 
 /// Pieces of work in one transaction at most.
@@ -91,8 +92,9 @@ impl Writer {
     /// Starts the thread over an open database.
     pub(crate) fn start(db: Connection, keeper: Keeper) -> Result<Writer, LogError> {
         let (orders, inbox) = channel();
+        let syncer = Syncer::new(&keeper.database());
         let service =
-            Service { db: Some(db), keeper, full_sync: false, commits: 0, last: Instant::now(), chores: false };
+            Service { db: Some(db), keeper, syncer, full_sync: false, commits: 0, last: Instant::now(), chores: false };
         let service = Arc::new(Mutex::new(service));
         let shared = Arc::clone(&service);
         let thread = std::thread::Builder::new()
@@ -143,6 +145,11 @@ impl Writer {
         let reply = Box::new(move |outcome| drop(sender.send(outcome)));
         self.send(Order::Repair { seen, reason, reply })?;
         receiver.recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// What is still on its way to the disk.
+    pub(crate) fn pending_syncs(&self) -> Pending {
+        locked(&self.service).syncer.pending()
     }
 
     fn send(&self, order: Order) -> Result<(), LogError> {
@@ -203,6 +210,7 @@ struct Service {
     /// Absent after a repair that failed.
     db: Option<Connection>,
     keeper: Keeper,
+    syncer: Syncer,
     full_sync: bool,
     /// Transactions since the write-ahead file was last copied back.
     commits: u32,
@@ -297,7 +305,8 @@ impl Service {
 
     /// Tries the batch as one transaction. An error means that nothing of it was written.
     fn attempt(&mut self, batch: &mut [Box<dyn Task>]) -> Result<Vec<Result<(), LogError>>, Fault> {
-        let full_sync = batch.iter().any(|task| task.durability() == Durability::Power);
+        let durability = batch.iter().map(|task| task.durability()).max().unwrap_or(Durability::Process);
+        let full_sync = durability == Durability::Power;
         let Some(db) = &self.db else { return Err(gone().into()) };
         if full_sync != self.full_sync {
             // With FULL a commit in WAL mode returns when the write-ahead file is on the disk.
@@ -310,6 +319,9 @@ impl Service {
         });
         self.commits += 1;
         self.last = Instant::now();
+        if durability == Durability::PowerSoon {
+            self.syncer.begin();
+        }
         match outcomes {
             Err(Fault::Refused(error)) => Ok(vec![Err(error)]),
             other => other,

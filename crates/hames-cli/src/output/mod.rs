@@ -1,9 +1,10 @@
 //! Everything that reaches the terminal: the only module that prints.
 //!
-//! A run's events are rendered by [`text`] or [`json`] and written by [`printer`], which has a thread of its own. The
+//! A run's events are rendered by [`text`] or [`json`] and written by [`printer`], which never waits for a reader. The
 //! other commands write through [`Out`].
 
 pub(crate) mod clean;
+mod descriptor;
 pub(crate) mod json;
 pub(crate) mod printer;
 pub(crate) mod text;

@@ -1,6 +1,7 @@
-//! Writing to standard output and standard error on a thread of its own.
+//! Writing to standard output and standard error without ever waiting for whoever reads it.
 //!
-//! Handing something over never blocks, so a reader that is slow or stuck cannot stall a running command's pipes. What
+//! What the system takes at once is written at once: waking a thread for every line costs more than the line. Anything
+//! else goes to a thread of its own. Handing something over never blocks, so a reader that is slow or stuck cannot stall a running command's pipes. What
 //! waits is bounded from the other side: [`Sink::room`] lets whoever makes the most of it (the model's stream) wait,
 //! and live pieces are left out while there is no room. A reader that went away fires a token, once.
 
@@ -13,6 +14,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
+
+use super::descriptor::Descriptor;
 
 /// Bytes that may wait before the model's stream is made to wait.
 const ROOM_BYTES: usize = 4 * 1024 * 1024;
@@ -41,9 +44,37 @@ struct Waiting {
     gone: bool,
 }
 
+/// Where bytes go.
+pub(super) trait Target: Write + Send {
+    /// Whether writing so many bytes now is sure to return at once.
+    fn takes_at_once(&self, bytes: usize) -> bool;
+}
+
+struct Targets {
+    out: Box<dyn Target>,
+    err: Box<dyn Target>,
+}
+
+impl Targets {
+    fn of(&mut self, stream: Stream) -> &mut dyn Target {
+        match stream {
+            Stream::Out => self.out.as_mut(),
+            Stream::Err => self.err.as_mut(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Targets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Targets").finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug)]
 struct Shared {
     waiting: Mutex<Waiting>,
+    /// Held while writing. Taken after `waiting` and only where nothing waits, or by the thread alone.
+    targets: Mutex<Targets>,
     wake: Condvar,
     done: Condvar,
     room: tokio::sync::Notify,
@@ -51,7 +82,30 @@ struct Shared {
     on_closed: CancellationToken,
 }
 
+impl Waiting {
+    fn is_idle(&self) -> bool {
+        self.chunks.is_empty() && self.in_hand == 0
+    }
+}
+
 impl Shared {
+    /// Writes what the system takes at once and gives back the rest.
+    fn write_at_once<'b>(&self, waiting: &mut Waiting, stream: Stream, bytes: &'b [u8]) -> &'b [u8] {
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let target = targets.of(stream);
+        if !target.takes_at_once(bytes.len()) {
+            return bytes;
+        }
+        match target.write(bytes) {
+            Ok(n) => {
+                waiting.written += n as u64;
+                &bytes[n..]
+            }
+            // The thread meets it again and knows what to do.
+            Err(_) => bytes,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,16 +128,17 @@ impl Printer {
         // Duplicates, because the standard handles are line-buffered and locked for the whole process.
         let out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(std::io::stderr().as_fd().try_clone_to_owned()?);
-        Self::over(out, err, on_closed)
+        Self::over(Descriptor::new(out), Descriptor::new(err), on_closed)
     }
 
     fn over(
-        mut out: impl Write + Send + 'static,
-        mut err: impl Write + Send + 'static,
+        out: impl Target + 'static,
+        err: impl Target + 'static,
         on_closed: CancellationToken,
     ) -> std::io::Result<Printer> {
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
+            targets: Mutex::new(Targets { out: Box::new(out), err: Box::new(err) }),
             wake: Condvar::new(),
             done: Condvar::new(),
             room: tokio::sync::Notify::new(),
@@ -91,9 +146,7 @@ impl Printer {
             on_closed,
         });
         let of_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("printer".into())
-            .spawn(move || print_all(&of_thread, &mut out, &mut err))?;
+        let thread = std::thread::Builder::new().name("printer".into()).spawn(move || print_all(&of_thread))?;
         Ok(Printer { shared, thread: Some(thread) })
     }
 
@@ -170,6 +223,14 @@ impl Sink {
         if waiting.gone {
             return;
         }
+        let rest = match waiting.is_idle() {
+            true => self.0.write_at_once(&mut waiting, stream, bytes),
+            false => bytes,
+        };
+        let bytes = match rest {
+            [] => return,
+            rest => rest,
+        };
         waiting.bytes += bytes.len();
         match waiting.chunks.last_mut() {
             Some((last, chunk)) if *last == stream => chunk.extend_from_slice(bytes),
@@ -180,22 +241,21 @@ impl Sink {
     }
 }
 
-fn print_all(shared: &Shared, out: &mut dyn Write, err: &mut dyn Write) {
+fn print_all(shared: &Shared) {
     while let Some(chunks) = take(shared) {
+        let mut targets = shared.targets.lock().unwrap_or_else(PoisonError::into_inner);
         for (stream, bytes) in chunks {
             if stream == Stream::Out && shared.closed.load(Ordering::Relaxed) {
                 continue;
             }
-            let written = match stream {
-                Stream::Out => write_all(shared, out, &bytes),
-                Stream::Err => write_all(shared, err, &bytes),
-            };
+            let written = write_all(shared, targets.of(stream), &bytes);
             // Nobody is left to be told about a broken standard error.
             if written.is_err() && stream == Stream::Out {
                 shared.closed.store(true, Ordering::Relaxed);
                 shared.on_closed.cancel();
             }
         }
+        drop(targets);
         shared.lock().in_hand = 0;
         shared.room.notify_waiters();
     }
@@ -216,7 +276,7 @@ fn take(shared: &Shared) -> Option<Vec<(Stream, Vec<u8>)>> {
     Some(std::mem::take(&mut waiting.chunks))
 }
 
-fn write_all(shared: &Shared, target: &mut dyn Write, mut bytes: &[u8]) -> std::io::Result<()> {
+fn write_all(shared: &Shared, target: &mut dyn Target, mut bytes: &[u8]) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match target.write(bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -252,6 +312,19 @@ mod tests {
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
+        }
+    }
+
+    impl Target for Gated {
+        fn takes_at_once(&self, _bytes: usize) -> bool {
+            false
+        }
+    }
+
+    impl Target for Kept {
+        /// Now and then, so that both ways are taken.
+        fn takes_at_once(&self, bytes: usize) -> bool {
+            bytes % 3 != 0
         }
     }
 
