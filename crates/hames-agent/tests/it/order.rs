@@ -120,13 +120,25 @@ async fn what_a_person_said_what_was_paid_for_and_the_end_survive_a_power_cut() 
     let mut hames = hames([Reply::call("Look", json!({"path": "a"})), Reply::text("Done.")]).await;
     hames.run("go").await;
     for (kind, durability) in hames.log.durable() {
-        let power = match kind.as_str() {
-            "message.user" | "step.done" | "run.done" => true,
-            "step.start" | "tool.start" | "tool.done" | "session.created" => false,
+        let expected = match kind.as_str() {
+            "message.user" | "run.done" => Durability::Power,
+            "step.done" => Durability::PowerSoon,
+            "step.start" | "tool.start" | "tool.done" | "session.created" => Durability::Process,
             _ => continue,
         };
-        assert_eq!(durability == Durability::Power, power, "{kind}");
+        assert_eq!(durability, expected, "{kind}");
     }
+    let marks = hames.trace.all();
+    let order: Vec<&str> = marks
+        .iter()
+        .map(String::as_str)
+        .filter(|mark| matches!(*mark, "log settled" | "log step.done" | "log tool.start"))
+        .collect();
+    assert_eq!(
+        order,
+        ["log settled", "log step.done", "log tool.start", "log settled", "log step.done"],
+        "a step's calls run only when the step before is safe"
+    );
 }
 
 #[tokio::test]

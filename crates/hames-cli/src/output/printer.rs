@@ -324,7 +324,7 @@ mod tests {
     impl Target for Kept {
         /// Now and then, so that both ways are taken.
         fn takes_at_once(&self, bytes: usize) -> bool {
-            bytes % 3 != 0
+            !bytes.is_multiple_of(3)
         }
     }
 

@@ -87,6 +87,11 @@ impl EventLog for TestLog {
         Ok(events)
     }
 
+    async fn settle(&self) -> Result<(), LogError> {
+        self.trace.mark("log settled");
+        Ok(())
+    }
+
     async fn read(&self, session: &SessionId, after: u64, limit: usize) -> Result<Vec<Envelope>, LogError> {
         self.inner.read(session, after, limit).await
     }
