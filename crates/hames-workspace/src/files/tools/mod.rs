@@ -30,7 +30,13 @@ fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
 
 /// The arguments, which have passed the schema.
 fn arguments<'v, T: Deserialize<'v>>(input: &'v Value) -> Result<T, ToolFailure> {
-    T::deserialize(input).map_err(|error| ToolFailure::invalid(format!("the arguments cannot be used: {error}")))
+    T::deserialize(input).map_err(|error| {
+        let negative = input.as_object().into_iter().flatten().find(|(_, value)| value.as_i64().is_some_and(|n| n < 0));
+        ToolFailure::invalid(match negative {
+            Some((name, value)) => format!("{name} must not be negative, but is {value}"),
+            None => format!("the arguments cannot be used: {error}"),
+        })
+    })
 }
 
 /// A text argument, for labels and declarations; empty where it is missing.

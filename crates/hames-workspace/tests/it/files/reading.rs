@@ -36,6 +36,17 @@ async fn lines_are_numbered_and_paged() {
 }
 
 #[tokio::test]
+async fn a_negative_count_is_named() {
+    let bench = Bench::new();
+    bench.file("f", "text\n");
+    for (tool, name) in [("Read", "offset"), ("Read", "limit"), ("List", "offset"), ("List", "limit")] {
+        let path = if tool == "Read" { "f" } else { "." };
+        let said = bench.refused(tool, json!({"path": path, name: -5})).await;
+        assert_eq!(said, format!("{name} must not be negative, but is -5"));
+    }
+}
+
+#[tokio::test]
 async fn a_page_stays_within_the_cap_and_pages_join_to_the_whole() {
     let mut bench = Bench::new();
     let text: String = (1..=400).map(|number| format!("{number} {}\n", "ä".repeat(number % 90))).collect();
