@@ -98,7 +98,25 @@ pub struct Transcript {
     asked: HashSet<CallId>,
     /// The model of the run that is being read.
     model: Option<Arc<ModelRef>>,
+    /// What is known of the message the present run began with.
+    opening: Opening,
 }
+
+/// The message a run begins with. Where its record cannot be read, something has to stand in its place: no provider
+/// takes a conversation that opens with an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Opening {
+    /// It has not come yet.
+    #[default]
+    Awaited,
+    /// It has not come, but a record that cannot be read has.
+    Unreadable,
+    /// It has come.
+    Heard,
+}
+
+/// What the model is told in place of a message that cannot be read.
+const UNREADABLE_MESSAGE: &str = "[A message of the user stood here; its record is damaged and cannot be read.]";
 
 impl Transcript {
     /// The closed items, oldest first. A step still being streamed is not among them.
@@ -118,6 +136,7 @@ impl Transcript {
 
     /// Takes in one event. Unknown and irrelevant events change nothing; no event can make it panic.
     pub fn apply(&mut self, event: &Event) {
+        self.open_with(event);
         match event {
             Event::RunStart(start) if self.model.as_deref() != Some(&start.model) => {
                 self.model = Some(Arc::new(start.model.clone()));
@@ -169,6 +188,24 @@ impl Transcript {
             Event::RunDone(_) => self.close_answer(),
             _ => {}
         }
+    }
+
+    fn open_with(&mut self, event: &Event) {
+        self.opening = match (self.opening, event) {
+            (_, Event::MessageUser(_)) => Opening::Heard,
+            (_, Event::RunDone(_)) | (Opening::Heard, Event::RunStart(_)) => Opening::Awaited,
+            (Opening::Awaited, Event::Unknown(_)) => Opening::Unreadable,
+            (
+                Opening::Unreadable,
+                Event::StepStart(_) | Event::ReasoningDone(_) | Event::TextDone(_) | Event::ToolCall(_),
+            ) => {
+                self.close_answer();
+                let parts = vec![Part::text(UNREADABLE_MESSAGE)];
+                self.items.push(Arc::new(Item::User(UserItem { parts, note: None })));
+                Opening::Heard
+            }
+            (opening, _) => opening,
+        };
     }
 
     fn answer_call(

@@ -65,6 +65,32 @@ fn a_turn_becomes_user_assistant_and_tool_items() {
 }
 
 #[test]
+fn where_the_message_of_a_run_cannot_be_read_something_stands_in_its_place() {
+    let lost = || Event::Unknown(serde_json::json!({"type": "damaged"}));
+    let said = |text: &str| Event::from(user(text));
+    let answered = || [text("yes"), step_done()];
+    let run_done = || Event::from(RunDone { result: RunResult::Complete, exit_code: 0 });
+    let run = |opening: Vec<Event>| [opening, answered().to_vec(), vec![run_done()]].concat();
+    let start = || Event::from(run_start());
+    for (events, expected) in [
+        (run(vec![start(), said("a")]), "U A[]"),
+        (run(vec![start(), lost()]), "U A[]"),
+        (run(vec![lost(), said("a")]), "U A[]"),
+        (run(vec![lost(), lost()]), "U A[]"),
+        (run(vec![lost(), start(), said("a")]), "U A[]"),
+        (run(vec![start(), lost(), lost(), lost()]), "U A[]"),
+        (run(vec![start(), said("a"), lost()]), "U A[]"),
+        (run(vec![start(), lost(), said("b")]), "U A[]"),
+        ([run(vec![start(), said("a")]), run(vec![start(), lost()])].concat(), "U A[] U A[]"),
+        ([run(vec![start(), said("a")]), run(vec![lost(), lost()])].concat(), "U A[] U A[]"),
+        ([run(vec![start(), lost()]), run(vec![start(), said("b")])].concat(), "U A[] U A[]"),
+        ([run(vec![start(), said("a"), text("x"), step_done(), lost()])].concat(), "U A[] A[]"),
+    ] {
+        assert_eq!(outline(&transcript(&events)), expected, "{events:?}");
+    }
+}
+
+#[test]
 fn an_answer_names_the_model_of_its_run() {
     let run = |model: &str| RunStart { model: model.parse().unwrap(), ..run_start() }.into();
     let folded = transcript(&[
