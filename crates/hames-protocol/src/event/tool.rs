@@ -1,0 +1,197 @@
+//! Bodies of decisions, executions and the changes they make.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::body;
+use crate::{BlobRef, CallId, Diff, FileHash, Label};
+
+body! {
+    /// Body of `approval.asked`: exactly what will run.
+    ApprovalAsked {
+        /// The call.
+        call_id: CallId,
+        /// Its name for people.
+        label: Label,
+        /// Why it needs a decision.
+        reason: String,
+        /// The input that will run.
+        input: Value,
+        /// What would change, where that can be shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")] diff: Option<Diff>,
+        /// Hash of what was shown; an answer is bound to it.
+        digest: String,
+    }
+}
+body! {
+    /// Body of `approval.answered`.
+    ApprovalAnswered {
+        /// The call.
+        call_id: CallId,
+        /// What was decided.
+        decision: Decision,
+        /// By whom: `user`, `rule`, `callback`.
+        by: String,
+        /// Hash of what was shown.
+        digest: String,
+    }
+}
+/// An answer to an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// This once.
+    Once,
+    /// For the rest of the session.
+    Session,
+    /// For this folder from now on.
+    Folder,
+    /// No.
+    Deny,
+}
+body! {
+    /// Body of `question.asked`.
+    QuestionAsked {
+        /// The call that asks.
+        call_id: CallId,
+        /// The question.
+        text: String,
+        /// Answers to choose from; empty for free text.
+        #[serde(default)] choices: Vec<String>,
+        /// Hash of what was shown.
+        digest: String,
+    }
+}
+body! {
+    /// Body of `question.answered`.
+    QuestionAnswered {
+        /// The call that asked.
+        call_id: CallId,
+        /// The answer.
+        text: String,
+        /// By whom.
+        by: String,
+        /// Hash of what was shown.
+        digest: String,
+    }
+}
+body! {
+    /// Body of `tool.start`.
+    ToolStart {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        name: String,
+    }
+}
+body! {
+    /// Body of `file.changed`, recorded before the change takes place.
+    FileChanged {
+        /// The call that changes it.
+        call_id: CallId,
+        /// Canonical absolute path.
+        path: String,
+        /// The content before; absent where there was no file.
+        #[serde(default, skip_serializing_if = "Option::is_none")] before: Option<BlobRef>,
+        /// Hash of the content after; absent where the file is removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")] after: Option<String>,
+        /// Mode bits after.
+        #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<u32>,
+    }
+}
+body! {
+    /// Body of `change.proposed`.
+    ChangeProposed {
+        /// The call.
+        call_id: CallId,
+        /// The file, absolute.
+        path: String,
+        /// Hash of the content on disk it was made against; absent where there was no file.
+        #[serde(default, skip_serializing_if = "Option::is_none")] base: Option<String>,
+        /// The proposed content; absent for a deletion.
+        #[serde(default, skip_serializing_if = "Option::is_none")] content: Option<BlobRef>,
+        /// Mode bits.
+        #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<u32>,
+    }
+}
+body! {
+    /// Body of `changes.apply_started`.
+    ChangePaths {
+        /// The files, absolute.
+        paths: Vec<String>,
+    }
+}
+body! {
+    /// Body of `changes.applied`.
+    ChangesApplied {
+        /// The files, absolute.
+        paths: Vec<String>,
+    }
+}
+body! {
+    /// Body of `changes.discarded`.
+    ChangesDiscarded {
+        /// The files, absolute.
+        paths: Vec<String>,
+    }
+}
+body! {
+    /// Body of `tool.done`.
+    ToolDone {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        name: String,
+        /// What the model gets.
+        output: String,
+        /// The whole output, where `output` is only a part of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")] blob: Option<BlobRef>,
+        /// What changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] diffs: Vec<Diff>,
+        /// Contents this call read or left, for "changed since it was read".
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] files: Vec<FileHash>,
+        /// A command's exit code; a signal is 128 + its number.
+        #[serde(default, skip_serializing_if = "Option::is_none")] exit_code: Option<i32>,
+        /// Milliseconds from start to end.
+        duration_ms: u64,
+    }
+}
+body! {
+    /// Body of `tool.error`.
+    ToolError {
+        /// The call.
+        call_id: CallId,
+        /// The tool.
+        name: String,
+        /// What the model gets: what happened and what to do instead.
+        error: String,
+        /// The kind.
+        class: ToolErrorClass,
+        /// The whole output, where there was more than `error` shows.
+        #[serde(default, skip_serializing_if = "Option::is_none")] blob: Option<BlobRef>,
+        /// Milliseconds from start to end; 0 where it never started.
+        #[serde(default)] duration_ms: u64,
+    }
+}
+/// Why a call gave no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolErrorClass {
+    /// No such tool, or arguments that do not fit.
+    Invalid,
+    /// Refused by mode, rule, border or person.
+    Refused,
+    /// It ran and failed.
+    Failed,
+    /// It took too long.
+    Timeout,
+    /// A person or the caller stopped it.
+    Cancelled,
+    /// It never ran: the step was cut, or the process died before it.
+    NotRun,
+    /// A read that was cut by the death of the process.
+    Interrupted,
+    /// Something that may have had an effect was cut by the death of the process.
+    OutcomeUnknown,
+}
