@@ -84,6 +84,11 @@ impl Transcript {
                 write!(out, "{}", self.style.dim(&format!("{} · ", parts.join(" · "))))?;
             }
             Event::RunDone(done) => out.line(self.style.dim(result_name(done.result)))?,
+            event if event.is_damaged() => {
+                let seq = envelope.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
+                let said = format!("  [event{seq} of this session is damaged and cannot be read]");
+                out.line(self.style.yellow(&said))?;
+            }
             _ => {}
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! `hames sessions`.
 
+use hames_protocol::{Durability, Envelope, Event, SessionId};
+use hames_store::Store;
 use hames_testkit::{Script, Turn};
 use serde_json::json;
 
@@ -143,6 +145,31 @@ fn rename_and_delete_change_what_is_listed() {
     user.ok(&["sessions", "delete", "better name", "--yes"]);
     let names: Vec<String> = user.sessions().iter().map(|s| s["name"].as_str().unwrap().into()).collect();
     assert_eq!(names, ["other"]);
+}
+
+#[test]
+fn a_damaged_event_is_shown_in_its_place_and_the_session_goes_on() {
+    let (user, _provider) = worked();
+    let id: SessionId = user.sessions().iter().find(|s| s["name"] == "work").unwrap()["id"].as_str().unwrap().into();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let damaged =
+        [json!({"type": "damaged"}), json!({"type": "message.user"}), json!({"type": "tool.done", "output": 5})];
+    let mut places = Vec::new();
+    for body in damaged {
+        let log = Store::open(&user.home()).unwrap().store.log();
+        let next = user.ok(&["sessions", "show", "work", "--json"]).out.lines().count() as u64 + 1;
+        let mut envelope = Envelope::detached(0, Event::Unknown(body));
+        envelope.session = Some(id.clone());
+        runtime.block_on(log.append(&id, next, vec![envelope], Durability::Process)).unwrap();
+        drop(log);
+        places.push(next);
+        user.ok(&["run", "-s", "work", "go on"]);
+    }
+    let shown = user.ok(&["sessions", "show", "work"]).out;
+    for seq in places {
+        assert!(shown.contains(&format!("[event {seq} of this session is damaged")), "{seq}\n{shown}");
+    }
+    assert_eq!(shown.matches("> go on").count(), 3, "{shown}");
 }
 
 #[test]
