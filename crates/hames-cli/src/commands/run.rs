@@ -141,11 +141,15 @@ impl Request {
             }
             run.await
         });
-        printer.finish(&signals.abort);
+        let printed = printer.finish(&signals.abort);
         drop(target);
         drop(store);
         let was_closed = closed.is_cancelled();
         match ended {
+            // The answer is lost to whoever asked for it, though the session has it: never a success.
+            _ if printed.is_err() && signals.exit_code().is_none() => {
+                Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed))
+            }
             Err(_) if was_closed => Err(Stop::OutputClosed),
             Err(failure) => Err(failure.into()),
             Ok(end) => Ok(code_of(&end, was_closed, &signals)),

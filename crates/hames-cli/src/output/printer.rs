@@ -3,7 +3,8 @@
 //! What the system takes at once is written at once: waking a thread for every line costs more than the line. Anything
 //! else goes to a thread of its own. Handing something over never blocks, so a reader that is slow or stuck cannot stall a running command's pipes. What
 //! waits is bounded from the other side: [`Sink::room`] lets whoever makes the most of it (the model's stream) wait,
-//! and live pieces are left out while there is no room. A reader that went away fires a token, once.
+//! and live pieces are left out while there is no room. A reader that went away, or a disk that is full, fires a token,
+//! once.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -42,6 +43,8 @@ struct Waiting {
     written: u64,
     ended: bool,
     gone: bool,
+    /// Why standard output takes nothing any more, where that is more than a reader that went away.
+    failure: Option<std::io::Error>,
 }
 
 /// Where bytes go.
@@ -156,7 +159,9 @@ impl Printer {
     }
 
     /// Waits until everything is written. Once `hurry` fires, a reader that takes nothing any more is given up on.
-    pub(crate) fn finish(mut self, hurry: &CancellationToken) {
+    ///
+    /// An error is what standard output failed with, a full disk for one; a reader that went away is none.
+    pub(crate) fn finish(mut self, hurry: &CancellationToken) -> std::io::Result<()> {
         let mut waiting = self.shared.lock();
         waiting.ended = true;
         self.shared.wake.notify_one();
@@ -166,14 +171,16 @@ impl Printer {
             if waiting.written != progress.0 || !hurry.is_cancelled() {
                 progress = (waiting.written, Instant::now());
             } else if progress.1.elapsed() > LAST_PATIENCE {
-                return;
+                return Ok(());
             }
         }
+        let failure = waiting.failure.take();
         drop(waiting);
         if let Some(thread) = self.thread.take() {
             // It has nothing left to do; a panic in it was already shown by the runtime.
             let _ = thread.join();
         }
+        failure.map_or(Ok(()), Err)
     }
 }
 
@@ -250,7 +257,8 @@ fn print_all(shared: &Shared) {
             }
             let written = write_all(shared, targets.of(stream), &bytes);
             // Nobody is left to be told about a broken standard error.
-            if written.is_err() && stream == Stream::Out {
+            if let (Err(error), Stream::Out) = (written, stream) {
+                shared.lock().failure = (error.kind() != ErrorKind::BrokenPipe).then_some(error);
                 shared.closed.store(true, Ordering::Relaxed);
                 shared.on_closed.cancel();
             }
@@ -350,7 +358,7 @@ mod tests {
             sink.out(format!("{n}\n").as_bytes());
             sink.err(b".");
         }
-        printer.finish(&CancellationToken::new());
+        printer.finish(&CancellationToken::new()).unwrap();
         let expected: String = (0..1000).map(|n| format!("{n}\n")).collect();
         assert_eq!(String::from_utf8(out.0.lock().unwrap().clone()).unwrap(), expected);
         assert_eq!(err.0.lock().unwrap().len(), 1000);
@@ -373,7 +381,7 @@ mod tests {
             permit.send(usize::MAX).unwrap();
         }
         room.await.unwrap();
-        printer.finish(&CancellationToken::new());
+        printer.finish(&CancellationToken::new()).unwrap();
         assert_eq!(seen.lock().unwrap().len(), ROOM_BYTES + 5);
     }
 
@@ -388,7 +396,7 @@ mod tests {
         let sink = printer.sink();
         sink.out(&vec![b'x'; ROOM_BYTES * 2]);
         sink.err(b"still here");
-        printer.finish(&CancellationToken::new());
+        printer.finish(&CancellationToken::new()).unwrap();
         assert!(closed.is_cancelled() && sink.is_closed());
         assert!(!sink.is_full());
         assert_eq!(err.0.lock().unwrap().as_slice(), b"still here");
@@ -402,7 +410,7 @@ mod tests {
         printer.sink().out(b"never read");
         let hurry = CancellationToken::new();
         hurry.cancel();
-        printer.finish(&hurry);
+        printer.finish(&hurry).unwrap();
         drop(permit);
     }
 }

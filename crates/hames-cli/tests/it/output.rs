@@ -1,5 +1,6 @@
 //! What reaches the terminal: nothing that rules it, nothing that stalls on it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::Command;
 
@@ -109,6 +110,17 @@ fn a_closed_stdout_ends_the_run_quietly_like_an_interrupt() {
         assert!(!err.contains("panic") && !err.contains("rror"), "{err}");
         let log = user.ok(&["sessions", "show", "s", "--json"]);
         assert_eq!(log.event("run.done")["result"], "interrupted", "{args:?}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_a_failure_that_is_said() {
+    for args in [&["run", "-s", "s", "x"][..], &["run", "--json", "-s", "s", "x"]] {
+        let (user, _provider) = User::saying("an answer that goes nowhere");
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = Ended::of(user.command(args).stdout(full).output().unwrap());
+        assert_eq!(ended.code, 4, "{args:?}\n{ended:?}");
+        assert!(ended.err.contains("the output cannot be written"), "{args:?}\n{ended:?}");
     }
 }
 
