@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::ConfigCommand;
-use crate::config::{Config, Origin, Provider, is_secret_header};
+use crate::config::{Config, Origin, Provider, is_secret_header, shown_url};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -33,7 +33,11 @@ pub(crate) fn run(what: &ConfigCommand, env: &Env) -> Result<u8, Stop> {
 /// One provider's settings in order: key, value as shown, where it comes from.
 fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
     let mut out: Vec<(String, Value, Option<Origin>)> = Vec::new();
-    out.push(("base_url".into(), json!(provider.base_url), Some(provider.url_origin.clone())));
+    let url = match provider.base_url.as_str() {
+        "" => ("none".to_owned(), None),
+        url => (shown_url(url), Some(provider.url_origin.clone())),
+    };
+    out.push(("base_url".into(), json!(url.0), url.1));
     if let Some(key) = &provider.key {
         out.push(("api_key".into(), json!(key.masked()), Some(key.origin.clone())));
     }

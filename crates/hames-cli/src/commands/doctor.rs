@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use hames_model::list_models;
 use hames_store::Store;
 
-use crate::config::Config;
+use crate::config::{Config, shown_url};
 use crate::engine::endpoint;
 use crate::env::Env;
 use crate::exit::{self, Stop};
@@ -142,13 +142,13 @@ fn model(config: &Config, env: &Env, mut show: impl FnMut(&str, Found) -> Result
     let endpoint = endpoint(&chosen.provider, env);
     match super::runtime()?.block_on(list_models(&endpoint)) {
         Ok(listed) if listed.iter().any(|model| model.id == chosen.info.model.id) || listed.is_empty() => {
-            show("reachable", Found::Good(clean::line(&chosen.provider.base_url)))
+            show("reachable", Found::Good(clean::line(&shown_url(&chosen.provider.base_url))))
         }
         Ok(_) => show(
             "reachable",
             Found::Odd(format!(
                 "{} answers, and does not list {}; `hames models` shows what it lists",
-                clean::line(&chosen.provider.base_url),
+                clean::line(&shown_url(&chosen.provider.base_url)),
                 clean::line(&chosen.info.model.id)
             )),
         ),

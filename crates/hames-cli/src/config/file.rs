@@ -17,6 +17,8 @@ use crate::exit::Stop;
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// Seconds beyond this (a day) are a slip of the finger.
 const MAX_TIMEOUT_S: u64 = 86_400;
+/// Characters of a wrong value that are repeated.
+const SHOWN_CHARS: usize = 40;
 
 /// A value and the line it stood in.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,7 +168,11 @@ impl Reader<'_> {
                     for entry in &self.object(&property.value, key)?.properties {
                         let name = entry.name.as_str();
                         if name.is_empty() || name.contains('/') || name.chars().any(char::is_whitespace) {
-                            return Err(self.wrong(&entry.value, "providers", "names without blanks and slashes"));
+                            let line = self.line(entry.start());
+                            return Err(Stop::configuration(format!(
+                                "{}:{line}: {name:?} cannot be the name of a provider; it should be a name without blanks and slashes",
+                                self.path.display()
+                            )));
                         }
                         let provider = self.provider(entry)?;
                         config.providers.retain(|(other, _)| other != name);
@@ -358,15 +364,18 @@ impl Reader<'_> {
 
     fn wrong(&self, value: &Value<'_>, key: &str, expected: &str) -> Stop {
         let found = match value {
-            Value::StringLit(_) => "a string",
-            Value::NumberLit(_) => "a number",
-            Value::BooleanLit(_) => "true or false",
-            Value::Object(_) => "an object",
-            Value::Array(_) => "an array",
-            Value::NullKeyword(_) => "null",
+            Value::StringLit(text) if text.value.is_empty() => "; it is empty".to_owned(),
+            // A key, a header and a password in a URL are never repeated.
+            Value::StringLit(_) if may_hold_a_secret(key) => String::new(),
+            Value::StringLit(text) => format!("; it is {:?}", text.value.chars().take(SHOWN_CHARS).collect::<String>()),
+            Value::NumberLit(number) => format!("; it is {}", number.value),
+            Value::BooleanLit(flag) => format!("; it is {}", flag.value),
+            Value::Object(_) => "; it is an object".to_owned(),
+            Value::Array(_) => "; it is an array".to_owned(),
+            Value::NullKeyword(_) => "; it is null".to_owned(),
         };
         let line = self.line(value.start());
-        Stop::configuration(format!("{}:{line}: {key} should be {expected}; it is {found}", self.path.display()))
+        Stop::configuration(format!("{}:{line}: {key} should be {expected}{found}", self.path.display()))
     }
 
     fn unknown(&mut self, property: &ObjectProp<'_>, key: &str, known: &str) {
@@ -385,6 +394,11 @@ pub(crate) fn is_http_url(url: &str) -> bool {
     url.strip_prefix("http://")
         .or_else(|| url.strip_prefix("https://"))
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace))
+}
+
+/// Whether the value of this key may be something that nobody should see.
+fn may_hold_a_secret(key: &str) -> bool {
+    key.ends_with(".api_key") || key.ends_with(".base_url") || key.contains(".headers.")
 }
 
 fn is_header_name(name: &str) -> bool {
@@ -472,11 +486,11 @@ mod tests {
     fn a_wrong_value_names_file_line_key_and_what_is_expected() {
         for (text, expected) in [
             ("[]", "/h/config.jsonc:1: the file should be an object"),
-            ("{\"model\": 3}", ":1: model should be \"provider/model\"; it is a number"),
-            ("{\"model\": \"gpt\"}", ":1: model should be \"provider/model\"; it is a string"),
+            ("{\"model\": 3}", ":1: model should be \"provider/model\"; it is 3"),
+            ("{\"model\": \"gpt\"}", ":1: model should be \"provider/model\"; it is \"gpt\""),
             ("{\n\"providers\": []}", ":2: providers should be an object; it is an array"),
-            ("{\"providers\": {\"x\": 1}}", "providers.x should be an object; it is a number"),
-            ("{\"providers\": {\"x/y\": {}}}", "providers should be names without blanks and slashes"),
+            ("{\"providers\": {\"x\": 1}}", "providers.x should be an object; it is 1"),
+            ("{\"providers\": {\"x/y\": {}}}", ":1: \"x/y\" cannot be the name of a provider"),
             ("{\"providers\": {\"x\": {\"base_url\": \"localhost:1\"}}}", "providers.x.base_url should be a URL"),
             ("{\"providers\": {\"x\": {\"base_url\": null}}}", "providers.x.base_url should be a string"),
             ("{\"providers\": {\"x\": {\"api\": \"responses\"}}}", "providers.x.api should be \"chat\""),

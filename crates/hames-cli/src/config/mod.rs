@@ -8,4 +8,4 @@ mod providers;
 
 pub(crate) use file::Thinking;
 pub(crate) use layers::{Chosen, Config, Origin};
-pub(crate) use providers::{Provider, is_secret_header};
+pub(crate) use providers::{Provider, is_secret_header, shown_url};

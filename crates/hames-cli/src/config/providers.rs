@@ -235,6 +235,19 @@ fn host(url: &str) -> String {
     rest.split(['/', ':', '?', '#']).next().unwrap_or("").to_ascii_lowercase()
 }
 
+/// A URL as it may be shown: without user and password, and without the query, where some servers want a key.
+pub(crate) fn shown_url(url: &str) -> String {
+    let (shown, tail) = match url.find(['?', '#']) {
+        Some(at) => (&url[..at], "?…"),
+        None => (url, ""),
+    };
+    let (scheme, rest) = shown.split_once("://").map_or(("", shown), |(scheme, rest)| (scheme, rest));
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    // The last @ wherever it is: a password may hold slashes, and a path seldom an @.
+    let (user, host) = rest.rsplit_once('@').map_or(("", rest), |(_, host)| ("…@", host));
+    format!("{scheme}{separator}{user}{host}{tail}")
+}
+
 /// Whether a header's value is a secret by the look of its name.
 pub(crate) fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -244,6 +257,24 @@ pub(crate) fn is_secret_header(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_is_shown_without_password_and_query() {
+        for (url, shown) in [
+            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1"),
+            ("https://me:pw@host/v1", "https://…@host/v1"),
+            ("https://me:p/w@host", "https://…@host"),
+            ("https://me:p@w@host", "https://…@host"),
+            ("https://host/v1?key=pw", "https://host/v1?…"),
+            ("https://host?key=a@pw", "https://host?…"),
+            ("https://host/#pw", "https://host/?…"),
+            ("me:pw@host", "…@host"),
+            ("https://日本/ü", "https://日本/ü"),
+            ("", ""),
+        ] {
+            assert_eq!(shown_url(url), shown, "{url}");
+        }
+    }
 
     #[test]
     fn a_key_shows_at_most_its_last_four_characters() {

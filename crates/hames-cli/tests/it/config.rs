@@ -58,13 +58,14 @@ fn keys_are_masked_and_every_value_says_where_it_comes_from() {
   "providers": {
     "own": { "base_url": "http://127.0.0.1:9", "api_key": "sk-file-0123456789abcdef",
              "headers": { "X-Api-Key": "hdr-0123456789abcdef", "X-Title": "mine" } },
-    "var": { "base_url": "http://127.0.0.1:9", "api_key_env": "OTHER" }
+    "var": { "base_url": "http://127.0.0.1:9", "api_key_env": "OTHER" },
+    "url": { "base_url": "http://me:pass-0123@127.0.0.1:9/v1?key=query-0123" }
   }
 }"#,
     );
     for args in [&["config", "show"][..], &["config", "show", "--json"]] {
         let shown = user.ok(args).out;
-        for secret in ["sk-env-", "sk-file-", "sk-other-", "hdr-"] {
+        for secret in ["sk-env-", "sk-file-", "sk-other-", "hdr-", "pass-", "query-"] {
             assert!(!shown.contains(secret), "{args:?}\n{shown}");
         }
         for part in ["own/m", "config.jsonc:2", "config.jsonc:4", "$OPENAI_API_KEY", "$OTHER", "X-Title", "mine"] {
