@@ -158,9 +158,10 @@ impl Place {
             WrongBaseUrl => ("has no Chat Completions at this address", "Check the provider's base_url"),
             UnsupportedInput => ("cannot take this kind of input", "Leave the image out, or use a model that sees"),
             WireRule => ("says the conversation breaks a rule of its format", "Please report this as a fault of Hames"),
-            ContextOverflow => {
-                ("says the input is larger than the model's window", "Compact the session or start a new one")
-            }
+            ContextOverflow => (
+                "says the input is larger than the model's window",
+                "Start a new session, or use a model with a larger window",
+            ),
             Timeout => ("gave up waiting", "Try again"),
             ServerError => ("failed", "Try again; if it stays so, use another model"),
             _ => ("refused the request", "See the provider's own words"),

@@ -278,7 +278,7 @@ impl Answer {
             "model_context_window_exceeded" => self.fail(place.failure(
                 ErrorClass::ContextOverflow,
                 "the conversation has filled the model's window",
-                "Compact the session or start a new one",
+                "Start a new session, or use a model with a larger window",
             )),
             "error" => self.fail(
                 place
