@@ -52,6 +52,8 @@ pub(crate) struct HttpRequest {
 enum Trouble {
     /// The connection is of no use any more.
     Gone,
+    /// The client went away within a request: a death, no mistake.
+    Cut,
     /// What came is no request: status and what is wrong.
     Bad(u16, String),
 }
@@ -89,6 +91,10 @@ pub(crate) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
                 }
             }
             Ok(None) | Err(Trouble::Gone) => break,
+            Err(Trouble::Cut) => {
+                shared.hung_up();
+                return;
+            }
             Err(Trouble::Bad(status, message)) => {
                 shared.bad_http(&message);
                 connection.refuse(status, &message).await;
@@ -149,7 +155,7 @@ impl Connection {
             }
             if self.fill().await? == 0 {
                 let is_silent = self.input.iter().all(u8::is_ascii_whitespace);
-                return if is_silent { Ok(None) } else { Err(bad("the connection ended within the head")) };
+                return if is_silent { Ok(None) } else { Err(Trouble::Cut) };
             }
         }
     }
@@ -164,7 +170,7 @@ impl Connection {
     async fn take(&mut self, count: usize) -> Result<Bytes, Trouble> {
         while self.input.len() < count {
             if self.fill().await? == 0 {
-                return Err(bad("the connection ended within the body"));
+                return Err(Trouble::Cut);
             }
         }
         Ok(self.input.split_to(count).freeze())
@@ -182,7 +188,7 @@ impl Connection {
                 return Err(bad("a line of the chunked body does not end"));
             }
             if self.fill().await? == 0 {
-                return Err(bad("the connection ended within the body"));
+                return Err(Trouble::Cut);
             }
         }
     }

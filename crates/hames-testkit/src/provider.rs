@@ -90,7 +90,7 @@ impl Provider {
         self.shared.state.read(|state| state.connections)
     }
 
-    /// How many answers the client left before they were complete.
+    /// How many requests and answers the client left before they were complete.
     pub fn hangups(&self) -> usize {
         self.shared.state.read(|state| state.hangups)
     }
