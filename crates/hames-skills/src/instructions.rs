@@ -2,7 +2,8 @@
 //!
 //! From the repository's root (the nearest ancestor that holds `.git`) down to the session's folder, root first, one
 //! file a folder, each file once however many links lead to it, nothing above the root. Without a repository only the
-//! session's own folder counts. A source of this reading: DESIGN section 14 of the project ("Instructions").
+//! session's own folder counts. A link that leads out of the root does not count: whoever wrote the repository would
+//! choose which of the user's files are sent. A source of this reading: DESIGN section 14 of the project ("Instructions").
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -36,21 +37,23 @@ pub fn load_instructions(folder: &Path) -> Vec<Instructions> {
     let root = folder.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(folder);
     let mut folders: Vec<&Path> = folder.ancestors().take_while(|dir| dir.starts_with(root)).collect();
     folders.reverse();
+    let Ok(real_root) = root.canonicalize() else { return Vec::new() };
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for dir in folders {
         let candidate = NAMES.iter().map(|name| dir.join(name)).find(|path| path.is_file());
         let Some(path) = candidate else { continue };
         let Ok(real) = path.canonicalize() else { continue };
-        if seen.insert(real) {
-            found.extend(read(path));
+        if real.starts_with(&real_root) && seen.insert(real.clone()) {
+            found.extend(read(path, &real));
         }
     }
     found
 }
 
-fn read(path: PathBuf) -> Option<Instructions> {
-    let file = File::open(&path).ok()?;
+/// `real` is what was checked, so it is what is opened.
+fn read(path: PathBuf, real: &Path) -> Option<Instructions> {
+    let file = File::open(real).ok()?;
     let bytes = file.metadata().ok()?.len();
     let mut content = Vec::new();
     file.take(MAX_READ_BYTES).read_to_end(&mut content).ok()?;
@@ -132,6 +135,40 @@ mod tests {
         fs::write(top.path().join("CLAUDE.md"), "C").unwrap();
         symlink("../AGENTS.md", top.path().join("a/AGENTS.md")).unwrap();
         assert_eq!(names(&load_instructions(&top.path().join("a"))), ["R"]);
+    }
+
+    #[test]
+    fn a_link_counts_only_where_it_stays_below_the_root() {
+        let top = tempfile::tempdir().unwrap();
+        let repo = top.path().join("repo");
+        fs::create_dir_all(repo.join(".git")).unwrap();
+        fs::create_dir_all(repo.join("docs")).unwrap();
+        fs::create_dir_all(top.path().join("repo-other")).unwrap();
+        fs::write(repo.join("docs/rules.md"), "rules").unwrap();
+        for outside in ["secret", "repo-other/secret"] {
+            fs::write(top.path().join(outside), "secret").unwrap();
+        }
+        symlink(top.path(), repo.join("up")).unwrap();
+        symlink("../secret", repo.join("hop")).unwrap();
+        let absolute = top.path().join("secret");
+        for (target, expected) in [
+            (Path::new("docs/rules.md"), vec!["rules"]),
+            (Path::new("docs/../docs/rules.md"), vec!["rules"]),
+            (Path::new("../repo/docs/rules.md"), vec!["rules"]),
+            (&repo.join("docs/rules.md"), vec!["rules"]),
+            (Path::new("../secret"), vec![]),
+            (&absolute, vec![]),
+            (Path::new("../repo-other/secret"), vec![]),
+            (Path::new("up/secret"), vec![]),
+            (Path::new("hop"), vec![]),
+            (Path::new("/proc/self/environ"), vec![]),
+            (Path::new("AGENTS.md"), vec![]),
+        ] {
+            let link = repo.join("AGENTS.md");
+            symlink(target, &link).unwrap();
+            assert_eq!(names(&load_instructions(&repo)), expected, "{}", target.display());
+            fs::remove_file(link).unwrap();
+        }
     }
 
     #[test]
