@@ -157,6 +157,9 @@ impl AgentBuilder {
             Some(shell) => shell,
             None => Arc::new(plain_shell()?),
         };
+        let system = system_text(self.instructions.iter().map(|file| (text(&file.path), file.text.as_str())));
+        // An instruction file is content like any other: a key in it goes nowhere.
+        let system = self.secrets.mask(&system).into_owned();
         let door = Arc::new(Door::new(DoorParts {
             tools: tools.map_err(configuration)?,
             policy: self.policy,
@@ -169,7 +172,6 @@ impl AgentBuilder {
             window_tokens,
             parallel_tools: self.parallel_tools,
         }));
-        let system = system_text(self.instructions.iter().map(|file| (text(&file.path), file.text.as_str())));
         Ok(Agent::new(AgentParts {
             model: self.model,
             head: Arc::new(Head { tools: door.specs(), system }),

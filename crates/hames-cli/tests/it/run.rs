@@ -479,6 +479,22 @@ fn a_head_larger_than_the_window_exits_1_before_anything_is_sent() {
 }
 
 #[test]
+fn no_instruction_file_carries_a_key_or_a_file_from_elsewhere_to_the_model() {
+    let (user, provider) = User::saying("ok");
+    let user = user.var("OPENAI_API_KEY", "sk-env-0123456789abcdef");
+    let secret = user.folder("elsewhere").join("secret");
+    std::fs::write(&secret, "from elsewhere").unwrap();
+    user.write(".git/HEAD", "ref: refs/heads/main\n");
+    user.write("AGENTS.md", "The key is sk-env-0123456789abcdef, moo.");
+    std::fs::create_dir(user.project().join("deep")).unwrap();
+    std::os::unix::fs::symlink(&secret, user.project().join("deep/AGENTS.md")).unwrap();
+    user.ok(&["run", "-C", user.project().join("deep").to_str().unwrap(), "x"]);
+    let system = provider.requests()[0].messages()[0].to_string();
+    assert!(system.contains("moo"), "{system}");
+    assert!(!system.contains("sk-env-") && !system.contains("elsewhere"), "{system}");
+}
+
+#[test]
 fn instruction_files_of_the_repository_reach_the_model() {
     let (user, provider) = User::saying("ok");
     user.write(".git/HEAD", "ref: refs/heads/main\n");
