@@ -234,7 +234,16 @@ pub(crate) fn tool_error_line(label: &str, error: &ToolError) -> String {
         ToolErrorClass::Interrupted => "interrupted",
         ToolErrorClass::OutcomeUnknown => "outcome unknown",
     };
-    shortened(&format!("{label} · {what}: {}", first_line(&error.error)))
+    let why = first_line(&error.error);
+    shortened(&format!("{label} · {what}: {}", without_echo(&why, label)))
+}
+
+/// What a call said about its failure, without what its line says already: the target it begins with, the verdict.
+fn without_echo<'w>(why: &'w str, label: &str) -> &'w str {
+    let why = why.strip_prefix("Refused: ").unwrap_or(why);
+    let target = label.split_once(' ').map_or("", |(_, target)| target);
+    let rest = why.strip_prefix(target).filter(|_| !target.is_empty());
+    rest.and_then(|rest| rest.strip_prefix([' ', ':'])).map_or(why, str::trim_start)
 }
 
 /// `+4/−2` over all diffs.
@@ -315,6 +324,34 @@ mod tests {
         }
         for (ms, text) in [(0, "0 ms"), (999, "999 ms"), (1050, "1.0 s"), (59_990, "59.9 s"), (61_000, "1 min 1 s")] {
             assert_eq!(duration(ms), text);
+        }
+    }
+
+    #[test]
+    fn a_failed_call_says_nothing_twice() {
+        for (label, error, line) in [
+            ("Read no.txt", "no.txt does not exist", "Read no.txt · failed: does not exist"),
+            (
+                "Read loop",
+                "loop: it leads through too many links",
+                "Read loop · failed: it leads through too many links",
+            ),
+            ("Read a", "a.txt does not exist", "Read a · failed: a.txt does not exist"),
+            ("Read no.txt", "Refused: /etc/passwd is outside", "Read no.txt · failed: /etc/passwd is outside"),
+            ("Read /etc/x", "Refused: /etc/x is outside", "Read /etc/x · failed: is outside"),
+            ("Shell", "The command is empty", "Shell · failed: The command is empty"),
+            ("Read x", "x", "Read x · failed: x"),
+            ("Read ü", "ü is a folder", "Read ü · failed: is a folder"),
+        ] {
+            let error = ToolError {
+                call_id: "c".into(),
+                name: "Read".into(),
+                error: error.into(),
+                class: ToolErrorClass::Failed,
+                duration_ms: 0,
+                blob: None,
+            };
+            assert_eq!(tool_error_line(label, &error), line);
         }
     }
 
