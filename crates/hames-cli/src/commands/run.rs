@@ -1,5 +1,6 @@
 //! `hames run`: a task in, an answer out. Everything that can be wrong is found before a session is touched.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,12 +118,14 @@ impl Request {
     }
 
     /// Runs with a configuration that is read already.
-    pub(crate) fn run_with(self, env: &Env, home: &Home, config: &Config) -> Result<u8, Stop> {
+    pub(crate) fn run_with(mut self, env: &Env, home: &Home, config: &Config) -> Result<u8, Stop> {
         // A model that is missing is said before the disk is touched, unless a session may bring its own.
         if self.which == Which::New {
             config.choose(self.flags.model.as_ref(), None)?;
         }
-        logging::start(home.logs(), Secrets::new(config.secrets()), env.is_on("HAMES_DEBUG"));
+        let secrets = Secrets::new(config.secrets());
+        self.mask(&secrets);
+        logging::start(home.logs(), secrets, env.is_on("HAMES_DEBUG"));
         let signals = Signals::catch().map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
         let store = open_store(home)?;
         let target = self.target(&store, config)?;
@@ -153,6 +156,19 @@ impl Request {
             Err(_) if was_closed => Err(Stop::OutputClosed),
             Err(failure) => Err(failure.into()),
             Ok(end) => Ok(code_of(&end, was_closed, &signals)),
+        }
+    }
+
+    /// Keys go out in headers only: also not where a person pasted or attached one.
+    fn mask(&mut self, secrets: &Secrets) {
+        let attached = self.attachments.iter_mut().filter_map(|attachment| match attachment {
+            Attachment::Text(text) => Some(text),
+            Attachment::Image { .. } => None,
+        });
+        for text in attached.chain([&mut self.prompt]) {
+            if let Cow::Owned(masked) = secrets.mask(text) {
+                *text = masked;
+            }
         }
     }
 

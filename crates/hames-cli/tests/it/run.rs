@@ -479,6 +479,20 @@ fn a_head_larger_than_the_window_exits_1_before_anything_is_sent() {
 }
 
 #[test]
+fn a_key_in_prompt_or_attachment_reaches_neither_model_nor_home() {
+    let (user, provider) = User::saying("ok");
+    let user = user.var("OPENAI_API_KEY", "sk-env-0123456789abcdef");
+    let file = user.write("notes.txt", "export OPENAI_API_KEY=sk-env-0123456789abcdef, moo");
+    let ended = user.ok(&["run", "--json", "is sk-env-0123456789abcdef mine?", "--attach", file.to_str().unwrap()]);
+    let sent = crate::kit::body_text(&provider.requests()[0]);
+    assert!(sent.contains("moo") && !sent.contains("sk-env-"), "{sent}");
+    assert!(!ended.out.contains("sk-env-") && !ended.err.contains("sk-env-"), "{ended:?}");
+    for (path, content) in crate::kit::tree(&user.home()) {
+        assert!(!String::from_utf8_lossy(&content).contains("sk-env-"), "{}", path.display());
+    }
+}
+
+#[test]
 fn no_instruction_file_carries_a_key_or_a_file_from_elsewhere_to_the_model() {
     let (user, provider) = User::saying("ok");
     let user = user.var("OPENAI_API_KEY", "sk-env-0123456789abcdef");
