@@ -4,6 +4,9 @@ use hames_protocol::{Done, ErrorClass, Event, Failure, RunDone, RunResult, TurnD
 
 use crate::tally::Tally;
 
+/// What a command exits with that was interrupted from its terminal: 128 and SIGINT.
+pub(crate) const INTERRUPTED: i32 = 130;
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEnd {
@@ -63,7 +66,7 @@ fn exit_code(result: RunResult, class: Option<ErrorClass>) -> i32 {
     match result {
         RunResult::Complete => 0,
         RunResult::Stopped | RunResult::MaxSteps => 3,
-        RunResult::Interrupted => 130,
+        RunResult::Interrupted => INTERRUPTED,
         RunResult::Error => match class {
             Some(ErrorClass::Storage) => 4,
             Some(ErrorClass::Usage | ErrorClass::Configuration) => 2,

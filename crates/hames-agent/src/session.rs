@@ -1,6 +1,7 @@
 //! A session: its log replayed, its runs recorded.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use hames_protocol::{
@@ -11,6 +12,7 @@ use hames_protocol::{
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, Recorder, locked};
+use crate::run_end::INTERRUPTED;
 use crate::run_loop::{LoopCx, says_something};
 use crate::{Agent, Clock, Nobody, RunEnd, Watch, recovery};
 
@@ -50,11 +52,17 @@ pub struct RunControl {
     pub abort: CancellationToken,
     /// Messages that arrive meanwhile.
     pub inbox: Arc<dyn Inbox>,
+    /// What a command exits with when `abort` ended its run; set before `abort` fires. 130 where nobody says otherwise.
+    pub aborted_code: Arc<AtomicI32>,
 }
 
 impl Default for RunControl {
     fn default() -> Self {
-        Self { abort: CancellationToken::new(), inbox: Arc::new(MemoryInbox::default()) }
+        Self {
+            abort: CancellationToken::new(),
+            inbox: Arc::new(MemoryInbox::default()),
+            aborted_code: Arc::new(AtomicI32::new(INTERRUPTED)),
+        }
     }
 }
 
@@ -248,7 +256,10 @@ impl Session {
             inbox: Arc::clone(&control.inbox),
             abort: control.abort.clone(),
         };
-        let end = agent.run_loop(&cx).await?;
+        let mut end = agent.run_loop(&cx).await?;
+        if end.result == RunResult::Interrupted {
+            end.exit_code = control.aborted_code.load(Ordering::SeqCst);
+        }
         let tally = locked(&self.folds.tally).clone();
         recorder.record(end.events(&tally, self.ports.clock.now_ms())).await?;
         Ok(end)

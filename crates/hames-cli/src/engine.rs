@@ -13,7 +13,6 @@ use hames_store::Store;
 use hames_tools::{Secrets, ShellProvider};
 use hames_workspace::files::remove_staged_beside;
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
-use tokio_util::sync::CancellationToken;
 
 use crate::attach::Attachment;
 use crate::clock::local_date;
@@ -79,7 +78,7 @@ pub(crate) struct Job<'a> {
     pub(crate) prompt: String,
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) watch: Arc<dyn Watch>,
-    pub(crate) abort: CancellationToken,
+    pub(crate) control: RunControl,
 }
 
 impl Job<'_> {
@@ -103,8 +102,7 @@ impl Job<'_> {
             settings: Settings { model: Some(self.chosen.info.model.clone()), mode: Some(mode), ..settings },
             instructions: recorded,
         };
-        let control = RunControl { abort: self.abort.clone(), ..RunControl::default() };
-        let end = session.run(&mut agent, input, &control, Arc::clone(&self.watch)).await;
+        let end = session.run(&mut agent, input, &self.control, Arc::clone(&self.watch)).await;
         shell.sweep().await;
         Ok(end)
     }

@@ -16,6 +16,8 @@ use crate::sys;
 pub(crate) struct Signals {
     /// Fires with the first signal.
     pub(crate) abort: CancellationToken,
+    /// What the process exits with once `abort` fired.
+    pub(crate) code: Arc<AtomicI32>,
     first: Arc<AtomicI32>,
 }
 
@@ -24,7 +26,7 @@ impl Signals {
     pub(crate) fn catch() -> std::io::Result<Signals> {
         let (reader, writer) = std::io::pipe()?;
         sys::catch_signals(writer.into(), &[sys::INTERRUPT, sys::TERMINATE, sys::HANG_UP])?;
-        let signals = Signals { abort: CancellationToken::new(), first: Arc::default() };
+        let signals = Signals { abort: CancellationToken::new(), code: Arc::default(), first: Arc::default() };
         let of_thread = signals.clone();
         std::thread::Builder::new().name("signals".into()).spawn(move || of_thread.wait(reader))?;
         Ok(signals)
@@ -37,16 +39,14 @@ impl Signals {
             if self.first.swap(number, Ordering::SeqCst) != 0 {
                 sys::leave_now(exit_code(number));
             }
+            self.code.store(exit_code(number), Ordering::SeqCst);
             self.abort.cancel();
         }
     }
 
-    /// The exit code of the first signal, where there was one.
-    pub(crate) fn exit_code(&self) -> Option<u8> {
-        match self.first.load(Ordering::SeqCst) {
-            0 => None,
-            number => u8::try_from(exit_code(number)).ok(),
-        }
+    /// Whether a signal came.
+    pub(crate) fn came(&self) -> bool {
+        self.first.load(Ordering::SeqCst) != 0
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::CommandFactory;
-use hames_agent::{Clock, RunEnd, SystemClock};
-use hames_protocol::{RunResult, SessionId, Settings};
+use hames_agent::{Clock, RunControl, SystemClock};
+use hames_protocol::{SessionId, Settings};
 use hames_store::{Lease, Store};
 use hames_tools::Secrets;
 use tokio_util::sync::CancellationToken;
@@ -132,15 +132,15 @@ impl Request {
         let closed = CancellationToken::new();
         let printer =
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
-        let abort = signals.abort.clone();
         let runtime = super::runtime()?;
         let ground = Ground { env, home, config, store: &store };
         let ended = runtime.block_on(async {
-            let run = self.job(ground, &target, &printer, &abort).run();
+            let run = self.job(ground, &target, &printer, &signals).run();
             tokio::pin!(run);
             tokio::select! {
                 ended = &mut run => return ended,
-                () = closed.cancelled() => abort.cancel(),
+                // Nobody reads any more: no failure, and the code says so (it is 0 until a signal sets another).
+                () = closed.cancelled() => signals.abort.cancel(),
             }
             run.await
         });
@@ -150,12 +150,10 @@ impl Request {
         let was_closed = closed.is_cancelled();
         match ended {
             // The answer is lost to whoever asked for it, though the session has it: never a success.
-            _ if printed.is_err() && signals.exit_code().is_none() => {
-                Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed))
-            }
+            _ if printed.is_err() && !signals.came() => Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed)),
             Err(_) if was_closed => Err(Stop::OutputClosed),
             Err(failure) => Err(failure.into()),
-            Ok(end) => Ok(code_of(&end, was_closed, &signals)),
+            Ok(end) => Ok(u8::try_from(end.exit_code).unwrap_or(exit::MODEL)),
         }
     }
 
@@ -172,7 +170,7 @@ impl Request {
         }
     }
 
-    fn job<'a>(&self, ground: Ground<'a>, target: &Target, printer: &Printer, abort: &CancellationToken) -> Job<'a> {
+    fn job<'a>(&self, ground: Ground<'a>, target: &Target, printer: &Printer, signals: &Signals) -> Job<'a> {
         let sink = printer.sink();
         let renderer = match self.shown {
             Shown::Text => {
@@ -189,8 +187,12 @@ impl Request {
             patch: target.patch.clone(),
             prompt: self.prompt.clone(),
             attachments: self.attachments.clone(),
-            watch: Arc::new(Screen::new(renderer, sink, abort.clone())),
-            abort: abort.clone(),
+            watch: Arc::new(Screen::new(renderer, sink, signals.abort.clone())),
+            control: RunControl {
+                abort: signals.abort.clone(),
+                aborted_code: Arc::clone(&signals.code),
+                ..RunControl::default()
+            },
         }
     }
 
@@ -237,16 +239,6 @@ struct Target {
     patch: Settings,
     /// Held until the run is over.
     _lease: Lease,
-}
-
-/// What the process exits with: a closed output is no failure, a signal is 128 and its number.
-fn code_of(end: &RunEnd, was_closed: bool, signals: &Signals) -> u8 {
-    let interrupted = end.result == RunResult::Interrupted;
-    match signals.exit_code() {
-        Some(code) if interrupted => code,
-        _ if was_closed && interrupted => exit::COMPLETE,
-        _ => u8::try_from(end.exit_code).unwrap_or(exit::MODEL),
-    }
 }
 
 /// `--attach a.txt b.txt "prompt"`: without a prompt of its own place, the last value that names nothing is it. The first

@@ -17,7 +17,8 @@ fn the_first_signal_ends_the_run_and_the_log_is_complete() {
         signal(&child, name);
         let ended = Ended::of(child.wait_with_output().unwrap());
         assert_eq!(ended.code, code, "{name}\n{ended:?}");
-        assert_eq!(ended.event("run.done")["result"], "interrupted", "{name}");
+        let done = ended.event("run.done");
+        assert_eq!((&done["result"], &done["exit_code"]), (&json!("interrupted"), &json!(code)), "{name}");
         let log = user.ok(&["sessions", "show", "s", "--json"]);
         assert_eq!(log.types().last().map(String::as_str), Some("run.done"), "{name}");
     }

@@ -310,7 +310,7 @@ impl Hames {
     }
 
     pub(crate) async fn run_unchecked(&mut self, text: &str) -> RunEnd {
-        let control = RunControl { abort: self.abort.clone(), inbox: self.inbox.clone() };
+        let control = RunControl { abort: self.abort.clone(), inbox: self.inbox.clone(), ..RunControl::default() };
         let input = self.input(text);
         self.session.run(&mut self.agent, input, &control, Arc::new(self.seen.clone())).await
     }
