@@ -16,6 +16,9 @@ use crate::home::open_private;
 
 /// How often a lock that is waited for is tried.
 const TRY_EVERY: Duration = Duration::from_millis(2);
+/// How long the lock of a dead holder is waited for. A process it was just starting has it until it executes: a moment,
+/// on a busy machine a longer one.
+const DEAD_HOLDER_LIMIT: Duration = Duration::from_secs(2);
 /// Bytes of a lock file that are read: it holds one short line.
 const NOTE_LIMIT: u64 = 512;
 
@@ -29,12 +32,24 @@ pub struct Lease {
 impl Lease {
     /// Takes the lock at `path`, leaving a note that says who holds it. `what` names the session in the refusal.
     pub(crate) fn take(path: &Path, what: &str, holder: &str) -> Result<Lease, LogError> {
+        Self::take_within(path, what, holder, DEAD_HOLDER_LIMIT)
+    }
+
+    fn take_within(path: &Path, what: &str, holder: &str, limit: Duration) -> Result<Lease, LogError> {
         let failed = |e: io::Error| io_error("lock", path, &e);
+        let begun = Instant::now();
         loop {
             let mut file = open_private(path).map_err(failed)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(busy(what, &note(&mut file))),
+                Err(TryLockError::WouldBlock) => {
+                    let note = note(&mut file);
+                    if begun.elapsed() < limit && is_of_the_dead(&note) {
+                        std::thread::sleep(TRY_EVERY);
+                        continue;
+                    }
+                    return Err(busy(what, &note));
+                }
                 Err(TryLockError::Error(e)) => return Err(failed(e)),
             }
             // The holder before us removes the file on its way out: then this is a file nobody else will find.
@@ -63,6 +78,16 @@ fn busy(what: &str, note: &str) -> LogError {
         None => "another process".to_owned(),
     };
     LogError::Busy(format!("{what} is in use by {who}; wait until it ends, or stop it"))
+}
+
+/// Whether the process that left the note has ended. Where that cannot be told it has not.
+fn is_of_the_dead(note: &str) -> bool {
+    let Some(pid) = note.split('\t').next().and_then(|pid| pid.parse::<u32>().ok()) else { return false };
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // Behind the name in parentheses, which may hold anything, stands the state.
+        Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])),
+        Err(_) => Path::new("/proc/self/stat").exists(),
+    }
 }
 
 fn is_file_at(file: &File, path: &Path) -> bool {
@@ -140,5 +165,34 @@ impl FileLock {
     pub(crate) fn write_note(&self, text: &str) -> Result<(), LogError> {
         let written = self.file.try_clone().and_then(|mut file| write_note(&mut file, text));
         written.map_err(|e| io_error("write", &self.path, &e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_of_a_dead_holder_is_waited_for_and_that_of_a_live_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        // Held as by a process that the holder was starting when it died.
+        let mut file = open_private(&path).unwrap();
+        file.lock().unwrap();
+        let limit = Duration::from_millis(20);
+        for (pid, waits) in [(child.id(), true), (std::process::id(), false)] {
+            write_note(&mut file, &format!("{pid}\tsomebody")).unwrap();
+            // A live holder is named at once, however long one would wait.
+            let limit = if waits { limit } else { Duration::from_secs(600) };
+            let begun = Instant::now();
+            let LogError::Busy(text) = Lease::take_within(&path, "it", "t", limit).unwrap_err() else { panic!() };
+            assert!(text.contains(&pid.to_string()), "{text}");
+            assert_eq!(begun.elapsed() >= limit, waits);
+        }
+        for nobody in ["", "nobody", "\t", "x\ty"] {
+            assert!(!is_of_the_dead(nobody), "{nobody:?}");
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Restless {
         };
         let ran = run_and_strike(&self.user, &args, blow, when, || false);
         let code = ran.status.code();
-        assert!(matches!(code, None | Some(0 | 1 | 3 | 130)), "{}: {:?}", ran.status, ran.lines.last());
+        assert!(matches!(code, None | Some(0 | 1 | 3 | 130)), "{}: {:#?}", ran.status, ran.lines);
         let name = match (code, ran.was_killed()) {
             (Some(code), _) => format!("exit {code}"),
             (None, true) => "killed".to_owned(),
