@@ -18,7 +18,8 @@ cargo xtask COMMAND
   bench [NAME=COMMAND ...]
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
   soak [--seed N] [SUITE ...]
-              the full numbers: deaths, faults, properties; about 20 minutes; writes bench/reports/soak.json
+              the full numbers: deaths, faults, properties; about 20 minutes; writes bench/reports/soak.json where no
+              suite is named
 ";
 
 fn main() -> Result<()> {
