@@ -24,11 +24,15 @@ use crate::output::say;
 
 /// The hidden name under which this program is its own reaper.
 pub(crate) const REAPER: &str = "__reap";
-/// Opens the sessions of this home. What was mended on the way is said.
-pub(crate) fn open_store(home: &Home) -> Result<Store, Stop> {
+
+/// Opens the sessions of this home for `work`. What was mended on the way or meanwhile is said, however the work ends.
+pub(crate) fn with_store<T>(home: &Home, work: impl FnOnce(&Store) -> Result<T, Stop>) -> Result<T, Stop> {
+    let tell = |notices: Vec<String>| notices.iter().for_each(|notice| say(&format!("hames: {notice}")));
     let opened = Store::open(home.data())?;
-    opened.notices.iter().for_each(|notice| say(&format!("hames: {notice}")));
-    Ok(opened.store)
+    tell(opened.notices);
+    let ended = work(&opened.store);
+    tell(opened.store.take_notices());
+    ended
 }
 
 /// The endpoint of a provider.

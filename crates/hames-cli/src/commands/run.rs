@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attach::{self, Attachment};
 use crate::cli::{Cli, RunArgs};
 use crate::config::{Chosen, Config};
-use crate::engine::{Ground, Job, open_store};
+use crate::engine::{Ground, Job, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -127,15 +127,17 @@ impl Request {
         self.mask(&secrets);
         logging::start(home.logs(), secrets, env.is_on("HAMES_DEBUG"));
         let signals = Signals::catch().map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
-        let store = open_store(home)?;
-        let target = self.target(&store, config)?;
+        with_store(home, |store| self.run_on(Ground { env, home, config, store }, &signals))
+    }
+
+    fn run_on(self, ground: Ground<'_>, signals: &Signals) -> Result<u8, Stop> {
+        let target = self.target(ground.store, ground.config)?;
         let closed = CancellationToken::new();
         let printer =
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
         let runtime = super::runtime()?;
-        let ground = Ground { env, home, config, store: &store };
         let ended = runtime.block_on(async {
-            let run = self.job(ground, &target, &printer, &signals).run();
+            let run = self.job(ground, &target, &printer, signals).run();
             tokio::pin!(run);
             tokio::select! {
                 ended = &mut run => return ended,
@@ -145,8 +147,6 @@ impl Request {
             run.await
         });
         let printed = printer.finish(&signals.abort);
-        drop(target);
-        drop(store);
         let was_closed = closed.is_cancelled();
         match ended {
             // The answer is lost to whoever asked for it, though the session has it: never a success.
@@ -170,7 +170,7 @@ impl Request {
         }
     }
 
-    fn job<'a>(&self, ground: Ground<'a>, target: &Target, printer: &Printer, signals: &Signals) -> Job<'a> {
+    fn job<'a>(self, ground: Ground<'a>, target: &Target, printer: &Printer, signals: &Signals) -> Job<'a> {
         let sink = printer.sink();
         let renderer = match self.shown {
             Shown::Text => {
@@ -181,12 +181,12 @@ impl Request {
         };
         Job {
             ground,
-            folder: self.folder.clone(),
+            folder: self.folder,
             session: target.session.clone(),
             chosen: target.chosen.clone(),
             patch: target.patch.clone(),
-            prompt: self.prompt.clone(),
-            attachments: self.attachments.clone(),
+            prompt: self.prompt,
+            attachments: self.attachments,
             watch: Arc::new(Screen::new(renderer, sink, signals.abort.clone())),
             control: RunControl {
                 abort: signals.abort.clone(),

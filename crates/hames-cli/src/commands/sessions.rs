@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::cli::{SessionsArgs, SessionsCommand};
 use crate::clock::local_minute;
-use crate::engine::open_store;
+use crate::engine::with_store;
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -26,24 +26,27 @@ const PAGE: usize = 64;
 pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
     let home = Home::find(env)?;
     let folder = super::folder(args.dir.as_deref())?;
-    let store = open_store(&home)?;
+    with_store(&home, |store| act(args.what, store, &folder, env))
+}
+
+fn act(what: SessionsCommand, store: &Store, folder: &Path, env: &Env) -> Result<u8, Stop> {
     let mut out = Out::new();
-    match args.what {
-        SessionsCommand::List { all, json } => list(&store, &folder, all, json, &mut out)?,
+    match what {
+        SessionsCommand::List { all, json } => list(store, folder, all, json, &mut out)?,
         SessionsCommand::Show { session, json, runs } => {
-            let info = existing(&store, &folder, &session)?;
+            let info = existing(store, folder, &session)?;
             match (runs, json) {
-                (true, json) => show_runs(&store, &info, json, &mut out)?,
-                (false, true) => write_log(&store, &info, &mut out)?,
-                (false, false) => show(&store, &info, Style::for_stdout(env), &mut out)?,
+                (true, json) => show_runs(store, &info, json, &mut out)?,
+                (false, true) => write_log(store, &info, &mut out)?,
+                (false, false) => show(store, &info, Style::for_stdout(env), &mut out)?,
             }
         }
         SessionsCommand::Search { query, all, json, limit } => {
             let hits = Search { query, all, json, limit };
-            hits.print(&store, &folder, &mut out)?;
+            hits.print(store, folder, &mut out)?;
         }
         SessionsCommand::Rename { session, name, json } => {
-            let info = existing(&store, &folder, &session)?;
+            let info = existing(store, folder, &session)?;
             let name = name.trim();
             check_name(name)?;
             let renamed = store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?;
@@ -54,12 +57,12 @@ pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
             }
         }
         SessionsCommand::Delete { session, yes, json } => {
-            let info = existing(&store, &folder, &session)?;
-            return delete(&store, &info, yes, json, out);
+            let info = existing(store, folder, &session)?;
+            return delete(store, &info, yes, json, out);
         }
         SessionsCommand::Export { session, output, json: _ } => {
-            let info = existing(&store, &folder, &session)?;
-            export(&store, &info, output.as_deref(), &mut out)?;
+            let info = existing(store, folder, &session)?;
+            export(store, &info, output.as_deref(), &mut out)?;
         }
     }
     out.finish()?;

@@ -173,6 +173,32 @@ fn a_damaged_event_is_shown_in_its_place_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_database_that_is_repaired_by_a_command_is_not_repaired_in_silence() {
+    const PAGE: usize = 4096;
+    for command in
+        [&["sessions", "show", "first"][..], &["sessions", "export", "first"], &["run", "-s", "first", "go on"]]
+    {
+        let (user, _provider) = User::saying("ok");
+        let prompt = |word: &str| format!("begin {}{word}", "and so on ".repeat(300));
+        user.ok(&["run", "-s", "first", &prompt("EARLY")]);
+        for _ in 0..4 {
+            user.ok(&["run", "-s", "second", &prompt("LATE")]);
+        }
+        // The leaves that hold the first session: too deep inside to be met when the database is opened.
+        let path = user.home().join("hames.db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        for page in bytes.chunks_mut(PAGE).skip(1).filter(|page| page[0] == 0x0d) {
+            if page.windows(5).any(|word| word == b"EARLY") {
+                page[1..].fill(0xff);
+            }
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let ended = user.run(command);
+        assert_eq!(ended.err.matches("It was moved to").count(), 1, "{command:?}\n{ended:?}");
+    }
+}
+
+#[test]
 fn export_is_the_log_on_stdout_or_in_a_file() {
     let (user, _provider) = worked();
     let shown = user.ok(&["sessions", "show", "work", "--json"]).out;
