@@ -1,5 +1,7 @@
 //! Where things are kept: `HAMES_HOME` for everything, else the platform's own folders. Never in the project.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -57,6 +59,11 @@ impl Home {
         all.dedup();
         all
     }
+}
+
+/// Creates a folder and its parents, the new ones readable by nobody else.
+pub(crate) fn create_private(folder: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(test)]

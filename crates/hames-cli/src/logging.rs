@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -19,6 +19,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::clock::utc_stamp;
+use crate::home::create_private;
 
 /// Bytes after which a file is put aside.
 const MAX_FILE_BYTES: u64 = 5 * 1024 * 1024;
@@ -117,7 +118,7 @@ impl Rotating {
 }
 
 fn open(folder: &Path) -> Option<(File, u64)> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+    create_private(folder).ok()?;
     let path = folder.join("hames.log");
     if std::fs::metadata(&path).is_ok_and(|meta| meta.len() + MAX_LINE_BYTES as u64 > MAX_FILE_BYTES) {
         put_aside(folder);

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hames_model::list_models;
+use hames_protocol::LogError;
 use hames_store::Store;
 
 use crate::config::{Config, shown_url};
 use crate::engine::endpoint;
 use crate::env::Env;
 use crate::exit::{self, Stop};
-use crate::home::Home;
+use crate::home::{Home, create_private};
 use crate::output::text::count;
 use crate::output::{Out, Style, clean};
 use crate::sys;
@@ -45,7 +46,9 @@ pub(crate) fn run(env: &Env) -> Result<u8, Stop> {
     show("version", Found::Good(format!("hames {}", env!("CARGO_PKG_VERSION"))), &mut out)?;
     let home = Home::find(env)?;
     show("home", writable(&home), &mut out)?;
-    show("database", database(&home), &mut out)?;
+    for found in database(&home) {
+        show("database", found, &mut out)?;
+    }
     show("shell", program("bash", "--version", "install bash; commands are run with it"), &mut out)?;
     show("git", git(), &mut out)?;
     if sys::user_id() == 0 {
@@ -76,7 +79,7 @@ fn of_stop(stop: &Stop, remedy: &str) -> Found {
 
 fn writable(home: &Home) -> Found {
     let folder = home.data();
-    let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
+    let tried = create_private(folder).and_then(|()| tempfile::NamedTempFile::new_in(folder).map(drop));
     match tried {
         Ok(()) => Found::Good(folder.display().to_string()),
         Err(e) => Found::Bad {
@@ -86,28 +89,30 @@ fn writable(home: &Home) -> Found {
     }
 }
 
-fn database(home: &Home) -> Found {
-    let report = match Store::open(home.data()).and_then(|opened| opened.store.check()) {
-        Ok(report) => report,
-        Err(error) => {
-            return Found::Bad {
-                what: error.to_string(),
-                remedy: "end other hames processes; look at the folder's permissions and free space".into(),
-            };
-        }
+/// What opening it mended, and how it is.
+fn database(home: &Home) -> Vec<Found> {
+    let cannot = |error: LogError| Found::Bad {
+        what: error.to_string(),
+        remedy: "end other hames processes; look at the folder's permissions and free space".into(),
     };
-    match report.integrity {
-        Ok(()) => Found::Good(format!(
+    let opened = match Store::open(home.data()) {
+        Ok(opened) => opened,
+        Err(error) => return vec![cannot(error)],
+    };
+    let found = match opened.store.check() {
+        Err(error) => cannot(error),
+        Ok(report) if report.integrity.is_ok() => Found::Good(format!(
             "{} sessions, {} events, {} MB",
             count(report.sessions),
             count(report.events),
             (report.database_bytes + report.blob_bytes) / 1_000_000
         )),
-        Err(problems) => Found::Bad {
-            what: clean::block(&problems),
+        Ok(report) => Found::Bad {
+            what: clean::block(&report.integrity.err().unwrap_or_default()),
             remedy: "keep a copy of the folder; the next command that meets the damage saves what can be read".into(),
         },
-    }
+    };
+    opened.notices.into_iter().map(Found::Odd).chain([found]).collect()
 }
 
 fn program(name: &str, argument: &str, remedy: &str) -> Found {

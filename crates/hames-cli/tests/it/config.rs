@@ -188,6 +188,23 @@ fn doctor_says_ok_for_what_is_there() {
 }
 
 #[test]
+fn doctor_says_what_it_mended_and_makes_a_home_nobody_else_can_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let user = User::new();
+    let home = user.home().join("inner");
+    let doctor = || {
+        let output = user.command(&["doctor"]).env("HAMES_HOME", &home).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(!doctor().contains("note  database"));
+    assert_eq!(std::fs::metadata(&home).unwrap().permissions().mode() & 0o777, 0o700);
+    std::fs::write(home.join("hames.db"), "no database").unwrap();
+    let said = doctor();
+    assert!(said.contains("note  database") && said.contains("It was moved to"), "{said}");
+    assert!(!doctor().contains("note  database"));
+}
+
+#[test]
 fn without_hames_home_everything_lies_in_the_platforms_folders() {
     let (user, _provider) = User::saying("ok");
     let base = user.folder("xdg");
