@@ -88,6 +88,10 @@ pub enum Whole {
 pub mod tempfile_path {
     use std::path::{Path, PathBuf};
 
+    /// How the names of such files begin wherever they lie: what a killed process left is told by it from anybody
+    /// else's files in the same folder.
+    pub const PREFIX: &str = "hames-spool-";
+
     /// A path that is unlinked on drop unless it was moved away.
     #[derive(Debug)]
     pub struct TempFile(PathBuf);

@@ -8,7 +8,7 @@ use super::call::{Ended, Origin};
 use super::{Parts, RunCx};
 use crate::cap::cut;
 use crate::locks::OutputNames;
-use crate::tempfile_path::TempFile;
+use crate::tempfile_path::{PREFIX, TempFile};
 use crate::{Secrets, ToolFailure, ToolOutput, Whole};
 
 /// Bytes of one diff in an event. It is for people to look at; the files themselves are kept.
@@ -112,7 +112,7 @@ async fn whole_of(
 async fn masked_file(secrets: std::sync::Arc<Secrets>, file: TempFile) -> Result<TempFile, String> {
     let work = move || -> std::io::Result<TempFile> {
         let folder = file.path().parent().unwrap_or(std::path::Path::new("."));
-        let mut copy = tempfile::NamedTempFile::new_in(folder)?;
+        let mut copy = tempfile::Builder::new().prefix(PREFIX).tempfile_in(folder)?;
         let mut from = BufReader::new(std::fs::File::open(file.path())?);
         let mut to = BufWriter::new(copy.as_file_mut());
         let found = secrets.mask_stream(&mut from, &mut to)?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hames_tools::tempfile_path::TempFile;
+use hames_tools::tempfile_path::{PREFIX, TempFile};
 use tempfile::NamedTempFile;
 
 /// What a spool file holds at most; a longer output loses its middle.
@@ -24,9 +24,6 @@ pub(super) const SPOOL_LIMITS: SpoolLimits = SpoolLimits { head: 128 << 20, tail
 
 /// Bytes moved at a time when a file is put in order.
 const COPY_BUFFER: usize = 1 << 20;
-
-/// How the names of spool files begin.
-const SPOOL_PREFIX: &str = "output-";
 
 /// A spool file this old is nobody's: its process was killed, for no command and no door takes so long.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -128,7 +125,7 @@ impl Capture {
     fn open_spool(&self) -> io::Result<NamedTempFile> {
         std::fs::create_dir_all(&self.folder)?;
         remove_stale(&self.folder);
-        let file = tempfile::Builder::new().prefix(SPOOL_PREFIX).tempfile_in(&self.folder)?;
+        let file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&self.folder)?;
         write_ring(file.as_file(), 0, &self.kept.head, self.limits)?;
         let (first, second) = self.kept.tail.as_slices();
         let at = self.kept.head.len() as u64;
@@ -157,7 +154,7 @@ impl Capture {
 /// Removes what killed processes left. What cannot be removed stays for the next time.
 fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_spool = entry.file_name().to_string_lossy().starts_with(SPOOL_PREFIX);
+        let is_spool = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         if is_spool && age().is_some_and(|age| age > STALE) {
             let _ = std::fs::remove_file(entry.path());
@@ -283,10 +280,13 @@ mod tests {
     fn what_a_killed_process_left_is_removed_after_a_day() {
         let folder = tempfile::tempdir().unwrap();
         for (name, hours, stays) in [
-            ("output-old", 25, false),
-            ("output-older", 9999, false),
-            ("output-new", 23, true),
-            ("output-now", 0, true),
+            ("hames-spool-old", 25, false),
+            ("hames-spool-older", 9999, false),
+            ("hames-spool-old.sh", 25, false),
+            ("hames-spool-new", 23, true),
+            ("hames-spool-now", 0, true),
+            ("output-of-somebody", 9999, true),
+            ("command-of-somebody.sh", 9999, true),
             ("another", 9999, true),
         ] {
             let file = File::create(folder.path().join(name)).unwrap();

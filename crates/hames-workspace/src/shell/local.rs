@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use hames_tools::tempfile_path::PREFIX;
 use hames_tools::{ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest};
 use rustix::process::Pid;
 use tokio::net::unix::pipe;
@@ -169,7 +170,7 @@ impl LocalShell {
         }
         let write = || -> io::Result<_> {
             std::fs::create_dir_all(&self.spool_dir)?;
-            let file = tempfile::Builder::new().prefix("command-").suffix(".sh").tempfile_in(&self.spool_dir)?;
+            let file = tempfile::Builder::new().prefix(PREFIX).suffix(".sh").tempfile_in(&self.spool_dir)?;
             std::fs::write(file.path(), command)?;
             Ok(file)
         };
