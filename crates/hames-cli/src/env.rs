@@ -82,7 +82,7 @@ impl Env {
 }
 
 /// The host of what follows `scheme://`, without user, port and brackets.
-fn host_of(rest: &str) -> &str {
+pub(crate) fn host_of(rest: &str) -> &str {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host_port = authority.rsplit('@').next().unwrap_or("");
     match host_port.strip_prefix('[') {

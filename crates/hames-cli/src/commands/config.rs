@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::ConfigCommand;
-use crate::config::{Config, Origin, Provider, is_secret_header, shown_url};
+use crate::config::{Config, Origin, Provider, is_secret_name, shown_url};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -58,7 +58,7 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         out.extend(value.map(|value| (name.to_owned(), value, None)));
     }
     for (name, value) in &provider.headers {
-        let shown = if is_secret_header(name) { "…" } else { value };
+        let shown = if is_secret_name(name) { "…" } else { value };
         out.push((format!("headers.{name}"), json!(shown), None));
     }
     for (at, model) in provider.models.iter().enumerate() {

@@ -341,6 +341,8 @@ mod tests {
             ("", Some("https://api.openai.com/v1"), known),
             ("", Some("https://API.openai.com"), known),
             ("", Some("https://api.openai.com:443/v1/"), known),
+            ("", Some("https://me:pw@api.openai.com/v1"), known),
+            ("", Some("https://api.openai.com:pw@other.example/v1"), usual),
             ("", Some("http://127.0.0.1:8080/v1"), usual),
             ("", Some("https://api.openai.com.example/v1"), usual),
             ("", Some("https://proxy.example/api.openai.com/v1"), usual),
@@ -363,6 +365,10 @@ mod tests {
         for var in ["P_KEY", "OPENAI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"] {
             assert!(vars.iter().any(|v| v == var), "{var}");
         }
+        for (url, holds) in [("http://h/v1?key=k", true), ("http://h/v1?api-version=1", false), ("http://h", false)] {
+            let vars = config("", &[("OPENAI_BASE_URL", url)]).key_vars();
+            assert_eq!(vars.iter().any(|v| v == "OPENAI_BASE_URL"), holds, "{url}");
+        }
     }
 
     #[test]
@@ -374,8 +380,9 @@ mod tests {
 
     #[test]
     fn a_wrong_base_url_in_the_environment_is_named() {
-        let env = Env::of(&[("OPENAI_BASE_URL", "127.0.0.1:80")]);
+        let env = Env::of(&[("OPENAI_BASE_URL", "127.0.0.1:80?key=hunter2")]);
         let Err(Stop::Failed(failure)) = Config::from_file(FileConfig::default(), &env) else { panic!("accepted") };
         assert!(failure.message.contains("OPENAI_BASE_URL"));
+        assert!(!failure.message.contains("hunter2"), "{}", failure.message);
     }
 }

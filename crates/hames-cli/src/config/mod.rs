@@ -8,4 +8,4 @@ mod providers;
 
 pub(crate) use file::Thinking;
 pub(crate) use layers::{Chosen, Config, Origin};
-pub(crate) use providers::{Provider, is_secret_header, shown_url};
+pub(crate) use providers::{Provider, is_secret_name, shown_url};

@@ -4,7 +4,7 @@ use hames_protocol::ThinkingLevel;
 
 use super::file::{At, FileModel, FileProvider, Thinking, Timeouts, is_http_url};
 use super::layers::Origin;
-use crate::env::Env;
+use crate::env::{Env, host_of};
 use crate::exit::Stop;
 
 /// A well-known endpoint, ready as soon as its key is in the environment.
@@ -138,9 +138,10 @@ impl Provider {
         provider.key_vars.push(preset.key_var.into());
         if let Some((var, url)) = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url))) {
             if !is_http_url(url) {
-                return Err(Stop::configuration(format!(
-                    "{var} is \"{url}\"; it should be a URL that begins with http:// or https://"
-                )));
+                return Err(Stop::configuration(format!("{var} should be a URL that begins with http:// or https://")));
+            }
+            if secrets_in(url).next().is_some() {
+                provider.key_vars.push(var.into());
             }
             provider.base_url = url.into();
             provider.url_origin = Origin::Env(var.into());
@@ -219,20 +220,27 @@ impl Provider {
     pub(crate) fn secrets(&self) -> Vec<String> {
         let mut out: Vec<String> = self.key.iter().map(|key| key.value.clone()).collect();
         for (name, value) in &self.headers {
-            if is_secret_header(name) {
+            if is_secret_name(name) {
                 out.push(value.clone());
                 // `Bearer x` and the like: the second word alone gives it away too.
                 out.extend(value.split_once(' ').map(|(_, rest)| rest.trim().to_owned()));
             }
         }
+        out.extend(secrets_in(&self.base_url).map(str::to_owned));
         out
     }
 }
 
 /// The host a URL names, whose models are known by its name alone: another server behind a well-known name has its own.
 fn host(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split(['/', ':', '?', '#']).next().unwrap_or("").to_ascii_lowercase()
+    host_of(url.split_once("://").map_or(url, |(_, rest)| rest)).to_ascii_lowercase()
+}
+
+/// Keys among the parameters of a URL.
+fn secrets_in(url: &str) -> impl Iterator<Item = &str> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let pairs = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value)
 }
 
 /// A URL as it may be shown: without user and password, and without the query, where some servers want a key.
@@ -248,8 +256,8 @@ pub(crate) fn shown_url(url: &str) -> String {
     format!("{scheme}{separator}{user}{host}{tail}")
 }
 
-/// Whether a header's value is a secret by the look of its name.
-pub(crate) fn is_secret_header(name: &str) -> bool {
+/// Whether the value of a header, or of a URL's parameter, is a secret by the look of its name.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie", "password", "credential"].iter().any(|word| name.contains(word))
 }
@@ -288,6 +296,19 @@ mod tests {
     }
 
     #[test]
+    fn a_key_in_a_base_url_is_a_secret_and_other_parameters_are_none() {
+        for (url, secrets) in [
+            ("https://host/v1?key=k-1", &["k-1"][..]),
+            ("https://host/v1?api-version=2024-10-21&api_key=k-2#part", &["k-2"]),
+            ("https://host?Token=a=b&x=1&subscription-key=c", &["a=b", "c"]),
+            ("https://host/key=no?plain", &[]),
+            ("https://host/v1", &[]),
+        ] {
+            assert_eq!(Provider::at("p", url).secrets(), secrets, "{url}");
+        }
+    }
+
+    #[test]
     fn secret_headers_are_known_by_their_names() {
         for (name, secret) in [
             ("Authorization", true),
@@ -297,7 +318,7 @@ mod tests {
             ("HTTP-Referer", false),
             ("X-Title", false),
         ] {
-            assert_eq!(is_secret_header(name), secret, "{name}");
+            assert_eq!(is_secret_name(name), secret, "{name}");
         }
     }
 }
