@@ -1,18 +1,10 @@
-//! How much of a window the answer may use, and how much of it one tool result may.
+//! How much of a window the answer may use.
 
 /// The share of the window kept free, and its ceiling in tokens: estimates are off by a little.
 const MARGIN_SHARE: u64 = 20;
 const MARGIN_CEILING: u64 = 8_192;
 /// An answer shorter than this is no answer; a head that leaves less is refused.
 const MIN_OUTPUT: u64 = 256;
-/// The output reserve never takes more than this share of the window, however much output a model claims to have.
-const MAX_RESERVE_SHARE: u64 = 2;
-
-/// Bytes a tool result may have at least, however small the window.
-const MIN_RESULT_BYTES: u64 = 1_024;
-/// One result is at most this share of the window, at four bytes a token.
-const RESULT_SHARE: u64 = 10;
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// A window and the answer one would like to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +39,6 @@ impl Budget {
         }
         Ok(room.min(self.wanted_output.max(1)))
     }
-
-    /// Tokens held back for the answer when the window's usable part is computed: never more than half of it.
-    pub fn reserve(&self) -> u64 {
-        self.wanted_output.min(self.window / MAX_RESERVE_SHARE)
-    }
-}
-
-/// Bytes one tool result may have in a window of so many tokens, before the tool's own ceiling.
-pub fn tool_result_cap_bytes(window: u64) -> u64 {
-    (window / RESULT_SHARE).saturating_mul(BYTES_PER_TOKEN).max(MIN_RESULT_BYTES)
 }
 
 #[cfg(test)]
@@ -92,7 +74,6 @@ mod tests {
                 prop_assert!(input + output + budget.margin() <= window);
                 prop_assert!(output >= 1);
             }
-            prop_assert!(budget.reserve() <= window / 2);
         }
     }
 }

@@ -15,6 +15,6 @@ mod budget;
 mod estimate;
 mod wire_rules;
 
-pub use budget::{Budget, HeadTooLarge, tool_result_cap_bytes};
+pub use budget::{Budget, HeadTooLarge};
 pub use estimate::{Estimator, estimate_head, estimate_item, estimate_tokens};
 pub use wire_rules::{RuleBroken, WireRule, WireRules};

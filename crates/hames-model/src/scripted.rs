@@ -140,12 +140,6 @@ impl ScriptedModel {
         Self { info, script: Arc::new(Mutex::new(script)), prepared: None, count: 0 }
     }
 
-    /// The same model with other things known of it.
-    pub fn with_info(mut self, info: ModelInfo) -> Self {
-        self.info = info;
-        self
-    }
-
     /// Adds a turn at the end of the script.
     pub fn push(&self, turn: ScriptedTurn) {
         self.locked().turns.push_back(turn);

@@ -7,8 +7,6 @@ mod step;
 mod tool;
 mod window;
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -232,6 +230,3 @@ impl Event {
         })
     }
 }
-
-/// Envelopes as they travel: shared, because several faces may watch one run.
-pub type Envelopes = Arc<[Envelope]>;

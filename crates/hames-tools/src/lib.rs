@@ -59,6 +59,6 @@ pub use fs::*;
 pub use locks::LockTable;
 pub use policy::*;
 pub use secrets::Secrets;
-pub use set::{ToolSet, ToolSetError, ToolSource};
+pub use set::{ToolSet, ToolSetError};
 pub use shell::*;
 pub use tool::*;

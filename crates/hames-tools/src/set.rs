@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use hames_protocol::{Declaration, Diff, Failure, Label, ToolSpec};
+use hames_protocol::{Declaration, Diff, Label, ToolSpec};
 use serde_json::Value;
 
 use crate::validate::Checker;
@@ -32,13 +32,6 @@ pub enum ToolSetError {
     /// A name that is not in the set.
     #[error("there is no tool named {0}; there are: {1}")]
     NoSuchTool(String, String),
-}
-
-/// Somewhere tools come from: an MCP server, a catalog.
-#[async_trait]
-pub trait ToolSource: Send + Sync {
-    /// The tools it has now.
-    async fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, Failure>;
 }
 
 /// A tool with what the door needs to check its arguments, made when first needed.
