@@ -130,14 +130,15 @@ impl Endpoint {
 
     /// Every text that must not appear in a log or an error.
     pub(crate) fn secrets(&self) -> Vec<&str> {
-        /// A header value shorter than this (`1`, `true`, `no-cache`) is no secret, and masking it would blank out words.
+        /// A value shorter than this (`1`, `true`, the `ollama` that a local server is given for a key) is no secret,
+        /// and masking it would blank out words.
         const SHORTEST: usize = 8;
-        let keys = self.api_key.iter().map(Secret::expose).filter(|k| !k.is_empty());
+        let keys = self.api_key.iter().map(|key| key.expose().trim());
         let headers = self.headers.iter().map(|(_, value)| {
             // The scheme of `Bearer …` is not the secret.
             value.rsplit_once(' ').map_or(value.as_str(), |(_, last)| last)
         });
-        keys.chain(headers.filter(|v| v.len() >= SHORTEST)).collect()
+        keys.chain(headers).filter(|value| value.len() >= SHORTEST).collect()
     }
 }
 
@@ -161,6 +162,16 @@ impl fmt::Debug for Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_stand_for_a_key_are_not_masked() {
+        for (key, secret) in
+            [("", false), ("ollama", false), ("none", false), ("sk-1234", false), (" sk-12345\n", true)]
+        {
+            let endpoint = Endpoint::new("p", "http://127.0.0.1:1").with_key(key);
+            assert_eq!(endpoint.secrets(), if secret { vec![key.trim()] } else { vec![] }, "{key:?}");
+        }
+    }
 
     #[test]
     fn no_form_of_printing_shows_a_secret() {
