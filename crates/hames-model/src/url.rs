@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use hames_protocol::{ErrorClass, Failure};
 use reqwest::Url;
 
-const CHAT: &str = "/chat/completions";
+/// Where Chat Completions are under a base URL.
+pub(crate) const CHAT: &str = "/chat/completions";
 
 /// Endpoints known to have no `/v1` in their path: host, and the path they are used under.
 const UNVERSIONED: [(&str, &str); 4] = [

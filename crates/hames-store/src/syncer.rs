@@ -8,7 +8,6 @@
 //! The file is opened anew for every sync: a repair may have put another in its place. SQLite holds its locks on other
 //! files, so closing this one drops none.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use hames_protocol::LogError;
 use tokio::sync::watch;
+
+use crate::home::with_suffix;
 
 /// How far syncing has come: the number of the last one that ended, and how it ended.
 type Progress = (u64, Result<(), LogError>);
@@ -39,9 +40,7 @@ pub(crate) struct Pending {
 impl Syncer {
     /// A syncer for the write-ahead file of a database.
     pub(crate) fn new(database: &Path) -> Self {
-        let mut wal = OsString::from(database);
-        wal.push("-wal");
-        Self { wal: wal.into(), begun: 0, thread: None, progress: watch::channel((0, Ok(()))).0 }
+        Self { wal: with_suffix(database, "-wal"), begun: 0, thread: None, progress: watch::channel((0, Ok(()))).0 }
     }
 
     /// Begins a sync of everything committed so far.

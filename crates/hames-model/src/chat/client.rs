@@ -8,7 +8,7 @@ use hames_protocol::{
     BlobStore, ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, ModelStream, PreparedInfo, RequestOptions,
 };
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Body;
@@ -17,7 +17,7 @@ use super::stream::{ChatStream, Draining, silent};
 use crate::Endpoint;
 use crate::error::Place;
 use crate::http::{self, SharedBody};
-use crate::url::resolve;
+use crate::url::{CHAT, resolve};
 
 /// Bytes of an error body that are read: the longest real ones quote a whole request.
 const MAX_ERROR_BODY_BYTES: usize = 256 * 1024;
@@ -58,7 +58,7 @@ impl ChatModel {
     /// A connection for one conversation. `blobs` is where its images are. No connection is opened and no certificate
     /// read before the first request. Fails where the base URL is none.
     pub fn new(endpoint: Endpoint, info: ModelInfo, blobs: Arc<dyn BlobStore>) -> Result<Self, Failure> {
-        let url = resolve(&endpoint.base_url, "/chat/completions")?;
+        let url = resolve(&endpoint.base_url, CHAT)?;
         let host = url.host_str().unwrap_or("").to_owned();
         let place = Arc::new(Place::new(&endpoint, &host, &info.model.id));
         let is_openai = host == "api.openai.com" || host.ends_with(".api.openai.com");
@@ -179,7 +179,7 @@ impl ModelClient for ChatModel {
         let started = Instant::now();
         let response = self.respond(started + self.endpoint.timeouts.first_byte).await?;
         self.has_answered = true;
-        if response.status() != StatusCode::OK && !response.status().is_success() {
+        if !response.status().is_success() {
             return Err(refusal(response, &self.place).await);
         }
         if let Some(coding) = compression(&response) {
