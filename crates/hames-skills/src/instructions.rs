@@ -3,7 +3,7 @@
 //! From the repository's root (the nearest ancestor that holds `.git`) down to the session's folder, root first, one
 //! file a folder, each file once however many links lead to it, nothing above the root. Without a repository only the
 //! session's own folder counts. A link that leads out of the root does not count: whoever wrote the repository would
-//! choose which of the user's files are sent. A source of this reading: DESIGN section 14 of the project ("Instructions").
+//! choose which of the user's files are sent.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub struct Instructions {
     pub path: PathBuf,
     /// Its text, at most [`MAX_INSTRUCTION_BYTES`] of it plus a line that says so where it was cut.
     pub text: String,
-    /// Lower-case hex of BLAKE3 of the whole content.
+    /// Lower-case hex of BLAKE3 of the content, of its first 8 MB where there is more.
     pub hash: String,
     /// Bytes of the whole file.
     pub bytes: u64,

@@ -1,6 +1,6 @@
 //! The one connection of a process that writes.
 //!
-//! Whoever has work while the connection is free does it at once on his own thread: a commit takes less time than
+//! Whoever has work while the connection is free does it at once on its own thread: a commit takes less time than
 //! waking another thread twice, and a run has four of them in every step. Whoever comes while it is in use queues up;
 //! what has queued up is committed by the writer's thread as one transaction, each piece of work in a savepoint of its
 //! own, so that a refused one takes nothing else with it.

@@ -128,7 +128,9 @@ fn program(name: &str, argument: &str, remedy: &str) -> Found {
 
 fn git() -> Found {
     match program("git", "--version", "") {
-        Found::Bad { .. } => Found::Odd("git is not installed; Hames works without it, the agent knows less".into()),
+        Found::Bad { .. } => {
+            Found::Odd("git is not installed; Hames works without it, commands of the agent cannot use it".into())
+        }
         found if Path::new(".git").exists() => found,
         found => match found {
             Found::Good(what) => Found::Good(format!("{what} (this folder is no repository root)")),

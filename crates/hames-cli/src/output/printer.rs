@@ -1,10 +1,10 @@
 //! Writing to standard output and standard error without ever waiting for whoever reads it.
 //!
 //! What the system takes at once is written at once: waking a thread for every line costs more than the line. Anything
-//! else goes to a thread of its own. Handing something over never blocks, so a reader that is slow or stuck cannot stall a running command's pipes. What
-//! waits is bounded from the other side: [`Sink::room`] lets whoever makes the most of it (the model's stream) wait,
-//! and live pieces are left out while there is no room. A reader that went away, or a disk that is full, fires a token,
-//! once.
+//! else goes to a thread of its own. Handing something over never blocks, so a reader that is slow or stuck cannot stall
+//! a running command's pipes. What waits is bounded from the other side: [`Sink::room`] lets whoever makes the most of it
+//! (the model's stream) wait, and live pieces are left out while there is no room. A reader that went away, or a disk
+//! that is full, fires a token, once.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
