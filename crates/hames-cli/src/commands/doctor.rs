@@ -49,7 +49,7 @@ pub(crate) fn run(env: &Env) -> Result<u8, Stop> {
     for found in database(&home) {
         show("database", found, &mut out)?;
     }
-    show("shell", program("bash", "--version", "install bash; commands are run with it"), &mut out)?;
+    show("shell", shell(), &mut out)?;
     show("git", git(), &mut out)?;
     if sys::user_id() == 0 {
         show("user", Found::Odd("running as root: commands of the agent run as root too".into()), &mut out)?;
@@ -115,27 +115,25 @@ fn database(home: &Home) -> Vec<Found> {
     opened.notices.into_iter().map(Found::Odd).chain([found]).collect()
 }
 
-fn program(name: &str, argument: &str, remedy: &str) -> Found {
-    let ran = Command::new(name).arg(argument).stdin(Stdio::null()).stderr(Stdio::null()).output();
-    match ran {
-        Ok(output) if output.status.success() => {
-            let text = String::from_utf8_lossy(&output.stdout);
-            Found::Good(clean::line(text.lines().next().unwrap_or(name)))
-        }
-        _ => Found::Bad { what: format!("{name} does not run"), remedy: remedy.into() },
+/// The first line of what a program says of its version; `None` where it does not run.
+fn version(program: &str) -> Option<String> {
+    let ran = Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    ran.status.success().then(|| clean::line(text.lines().next().unwrap_or(program)))
+}
+
+fn shell() -> Found {
+    match version("bash") {
+        Some(version) => Found::Good(version),
+        None => Found::Odd("bash does not run; commands run with /bin/sh, which models know less well".into()),
     }
 }
 
 fn git() -> Found {
-    match program("git", "--version", "") {
-        Found::Bad { .. } => {
-            Found::Odd("git is not installed; Hames works without it, commands of the agent cannot use it".into())
-        }
-        found if Path::new(".git").exists() => found,
-        found => match found {
-            Found::Good(what) => Found::Good(format!("{what} (this folder is no repository root)")),
-            other => other,
-        },
+    match version("git") {
+        Some(version) if Path::new(".git").exists() => Found::Good(version),
+        Some(version) => Found::Good(format!("{version} (this folder is no repository root)")),
+        None => Found::Odd("git does not run; Hames works without it, commands of the agent cannot use it".into()),
     }
 }
 

@@ -188,6 +188,15 @@ fn doctor_says_ok_for_what_is_there() {
 }
 
 #[test]
+fn doctor_finds_nothing_wrong_where_bash_and_git_are_missing() {
+    let (user, _provider) = User::saying("ok");
+    let output = user.command(&["doctor"]).env("PATH", user.folder("empty")).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("note  shell") && said.contains("note  git"), "{said}");
+}
+
+#[test]
 fn doctor_says_what_it_mended_and_makes_a_home_nobody_else_can_read() {
     use std::os::unix::fs::PermissionsExt;
     let user = User::new();
