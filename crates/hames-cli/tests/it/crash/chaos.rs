@@ -13,6 +13,7 @@ use super::aim::When;
 use super::death::{Blow, Ran, run_and_strike};
 use super::dice::{Dice, report, seed, size};
 use super::log::{kind, printed_is_kept, sound};
+use super::story::with_wide_window;
 use crate::kit::User;
 
 /// A session that is continued, however each of its runs ends.
@@ -102,7 +103,8 @@ fn a_long_session_with_faults_and_interrupts_breaks_no_rule() {
         let chaos = Arc::clone(&chaos);
         move |request| chaos.lock().unwrap().turn(request)
     });
-    let (user, provider) = User::with(script);
+    let provider = hames_testkit::blocking(script).unwrap();
+    let user = with_wide_window(&provider.base_url());
     let mut session = Restless::new(user, Dice::new(0xc4a05));
     // The last run is one that came to its end by itself.
     let mut is_over = false;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::chaos::Restless;
 use super::dice::{Dice, report, seed, size};
-use crate::kit::User;
+use super::story::with_wide_window;
 
 /// What it says when its turns are used up.
 const OVER: &str = "Every turn is used up.";
@@ -104,10 +104,10 @@ fn the_kits_provider_finds_no_broken_rule_either() {
     let mut dice = Dice::new(0x41f);
     let turns: Vec<Value> = (0..size(30, 200)).map(|_| turn(&mut dice)).collect();
     let steps = turns.len();
-    let user = User::new();
-    let folder = user.folder("kit");
-    let reference = Reference::start(Path::new(&kit), &folder, &json!({"turns": turns, "default": {"text": OVER}}));
-    let mut session = Restless::new(user.var("OPENAI_BASE_URL", &reference.url), dice);
+    let folder = tempfile::tempdir().unwrap();
+    let reference =
+        Reference::start(Path::new(&kit), folder.path(), &json!({"turns": turns, "default": {"text": OVER}}));
+    let mut session = Restless::new(with_wide_window(&reference.url), dice);
     let mut runs = 0;
     loop {
         let ran = session.run();
@@ -120,7 +120,7 @@ fn the_kits_provider_finds_no_broken_rule_either() {
     }
     let events = session.log().len();
     drop(reference);
-    let log = std::fs::read_to_string(folder.join("log.jsonl")).unwrap();
+    let log = std::fs::read_to_string(folder.path().join("log.jsonl")).unwrap();
     let requests: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let violations: Vec<&Value> =
         requests.iter().flat_map(|request| request["violations"].as_array().unwrap()).collect();

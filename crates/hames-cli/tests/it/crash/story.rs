@@ -37,12 +37,22 @@ impl Story {
             let nap = nap.clone();
             move |request| next(request, &nap)
         });
-        let (user, provider) = User::with(script);
+        let provider = hames_testkit::blocking(script).unwrap();
+        let user = with_wide_window(&provider.base_url());
         for (name, content) in first_files() {
             user.write(name, content);
         }
         Story { user, provider, nap }
     }
+}
+
+/// A user whose model has room for as many runs as there may be: these tests are not about windows.
+pub(super) fn with_wide_window(base_url: &str) -> User {
+    let user = User::new();
+    let models = json!([{"id": "m", "context_window": 2_000_000}]);
+    let config = json!({"model": "wide/m", "providers": {"wide": {"base_url": base_url, "models": models}}});
+    user.write_config(&config.to_string());
+    user
 }
 
 /// The files there are before anything happens.
