@@ -26,6 +26,8 @@ const PROBES: i64 = 20_000;
 /// Sessions a database is believed to have, at most.
 const SESSIONS: i64 = 1_000_000;
 const PAGE: u64 = 4096;
+/// How the names of scratch folders begin.
+const SCRATCH_PREFIX: &str = ".salvage-";
 
 /// What was saved.
 #[derive(Debug, Default)]
@@ -53,8 +55,9 @@ fn count(n: u64, what: &str) -> String {
 /// Reads the home's database into a new one at [`Home::salvaged`], which is complete once it is there.
 pub(crate) fn rescue(home: &Home) -> Result<Rescued, LogError> {
     let root = home.root();
+    remove_scratch(root);
     let scratch = tempfile::Builder::new()
-        .prefix(".salvage-")
+        .prefix(SCRATCH_PREFIX)
         .tempdir_in(root)
         .map_err(|e| io_error("create a folder in", root, &e))?;
     let target = scratch.path().join("new.db");
@@ -78,6 +81,16 @@ pub(crate) fn rescue(home: &Home) -> Result<Rescued, LogError> {
     db.close().map_err(|(_, e)| Fault::Sql(e).explain(&target))?;
     fs::rename(&target, home.salvaged()).map_err(|e| io_error("move", &target, &e))?;
     Ok(rescued)
+}
+
+/// Removes what a repair that was killed left: copies of whole databases. The lock keeps every other repair out.
+fn remove_scratch(root: &Path) {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(SCRATCH_PREFIX) {
+            // What cannot be removed costs room and nothing else.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

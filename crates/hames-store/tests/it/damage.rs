@@ -311,6 +311,20 @@ fn damage_that_others_are_using_is_left_to_be_repaired_later() {
 }
 
 #[test]
+fn what_a_repair_that_was_killed_left_is_removed_by_the_next() {
+    let mut home = full_home(1, 3);
+    home.close();
+    let left = home.path().join(".salvage-of-one-that-died");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("whole.db"), garbage(100, 1)).unwrap();
+    overwrite(&home.database(), 0, &garbage(4096, 2));
+    assert_eq!(home.reopen().len(), 1);
+    let hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(".salvage-");
+    assert_eq!(walk(home.path()).into_iter().find(hidden), None);
+    assert_eq!(home.store().list(None).unwrap().len(), 3);
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_said_clearly() {
     // Permissions do not stop root, so a copy of this test runs as somebody else where it has to.
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
