@@ -22,8 +22,8 @@ use crate::error::Place;
 
 /// Builds the client for one endpoint.
 pub(crate) fn client(endpoint: &Endpoint, url: &Url, place: &Place) -> Result<Client, Failure> {
-    let tls =
-        if url.scheme() == "https" || endpoint.proxy.is_some() { trusting(place)? } else { trusting_nobody(place)? };
+    let proxy = endpoint.proxy.as_ref().filter(|_| !is_loopback(url));
+    let tls = if url.scheme() == "https" || proxy.is_some() { trusting(place)? } else { trusting_nobody(place)? };
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
         .no_proxy()
@@ -34,7 +34,7 @@ pub(crate) fn client(endpoint: &Endpoint, url: &Url, place: &Place) -> Result<Cl
         .pool_max_idle_per_host(1)
         .user_agent(concat!("hames/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(endpoint, place)?);
-    if let Some(proxy) = endpoint.proxy.as_ref().filter(|_| !is_loopback(url)) {
+    if let Some(proxy) = proxy {
         let proxy = reqwest::Proxy::all(proxy.url.expose())
             .map_err(|_| place.failure(ErrorClass::Configuration, "its proxy is not a URL", "Correct or remove it"))?;
         builder = builder.proxy(proxy);
