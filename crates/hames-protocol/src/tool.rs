@@ -135,10 +135,14 @@ impl std::fmt::Display for Label {
     }
 }
 
-/// Whether a character can hide or rearrange other text on a screen: C0, C1, bidi controls, zero-width characters.
+/// Whether a character can hide or rearrange other text on a screen: control characters, bidi controls, marks nobody
+/// sees, tags. The joiners of Persian and of emoji are text.
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'   // marks nobody sees
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'             // separators, bidi controls
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}') // annotations, tags
 }
 
 /// A reference to an exact output kept outside the window.

@@ -6,13 +6,11 @@
 
 use std::fmt::Write;
 
-/// Whether a character can make a terminal show something other than the text.
+use hames_protocol::is_unprintable;
+
+/// Whether a character can make a terminal show something other than the text. Line ends and tabs are the layout of it.
 pub(crate) fn is_harmful(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c,
-            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'   // marks nobody sees
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'             // separators, bidi controls
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}') // annotations, tags
+    is_unprintable(c) && c != '\n' && c != '\t'
 }
 
 /// Text over several lines, in pieces. A line end of CR LF becomes LF, also across two pieces.

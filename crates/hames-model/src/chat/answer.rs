@@ -7,7 +7,7 @@ use hames_protocol::{Completion, Delta, ErrorClass, Failure};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::calls::Calls;
+use super::calls::{Calls, MAX_CALLS};
 use super::reasoning::{FIELD_CONTENT, Reasoning, gathered};
 use super::usage;
 use super::wire::{self, Choice, Chunk, Scalar};
@@ -92,6 +92,13 @@ impl Answer {
                 ErrorClass::StreamIncomplete,
                 &format!("the answer passed {} MB and was cut", MAX_ANSWER_BYTES / 1024 / 1024),
                 "Use another model or a lower output limit",
+            ));
+        }
+        if self.calls.has_too_many() {
+            self.stop(place.failure(
+                ErrorClass::StreamIncomplete,
+                &format!("the answer asked for more than {MAX_CALLS} calls at once and was cut"),
+                "Use another model",
             ));
         }
         carried || self.bytes > before

@@ -14,6 +14,9 @@ use super::wire::{Function, Scalar, ToolCall};
 /// Arguments that say nothing; some servers send them ahead of the real ones.
 const NO_ARGUMENTS: &str = "{}";
 
+/// Calls one answer may ask for: far more than any model means, and few enough to look through for every piece.
+pub(crate) const MAX_CALLS: usize = 1024;
+
 #[derive(Debug, Default)]
 struct Open {
     index: Option<i64>,
@@ -25,6 +28,8 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     open: Vec<Open>,
+    /// More were asked for than are taken.
+    has_too_many: bool,
 }
 
 impl Calls {
@@ -36,12 +41,20 @@ impl Calls {
         self.open.len()
     }
 
+    /// Whether more calls were asked for than [`MAX_CALLS`].
+    pub(crate) fn has_too_many(&self) -> bool {
+        self.has_too_many
+    }
+
     pub(crate) fn into_calls(self) -> Vec<RawCall> {
         self.open.into_iter().map(|o| o.call).collect()
     }
 
     /// Takes in one piece of `tool_calls`; gives the bytes it added.
     pub(crate) fn take(&mut self, piece: &ToolCall<'_>, out: &mut Vec<Delta>) -> usize {
+        if self.has_too_many {
+            return 0;
+        }
         let function = piece.function.0.as_ref();
         let id = piece.id.name();
         let name = function.and_then(|f| f.name.text()).or(piece.name.text());
@@ -51,6 +64,10 @@ impl Calls {
             Some(at) => at,
             // Nothing that could begin a call: a list that a server fills in with empty objects.
             None if id.is_none() && name.is_none() && arguments.is_empty() && extra_of(piece).is_none() => return 0,
+            None if self.open.len() >= MAX_CALLS => {
+                self.has_too_many = true;
+                return 0;
+            }
             None => {
                 self.open.push(Open { index, ..Open::default() });
                 self.open.len() - 1

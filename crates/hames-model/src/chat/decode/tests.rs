@@ -420,6 +420,20 @@ fn an_endless_answer_meets_its_limit() {
     assert_eq!(completion.failure.map(|f| f.class), Some(ErrorClass::StreamIncomplete));
 }
 
+#[test]
+fn an_answer_of_endless_calls_meets_its_limit() {
+    let mut decoder = Decoder::new(place());
+    let calls: Vec<_> =
+        (0..40_000).map(|n| json!({"index": n, "id": format!("c{n}"), "function": {"name": "Read"}})).collect();
+    let chunk = events(&[json!({"choices": [{"delta": {"tool_calls": calls}}]})]);
+    decoder.feed(chunk.as_bytes());
+    assert!(decoder.is_over());
+    decoder.end(None);
+    let completion = decoder.into_completion();
+    assert_eq!(completion.calls.len(), 1024);
+    assert_eq!(completion.failure.map(|f| f.class), Some(ErrorClass::StreamIncomplete));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: crate::proptest_cases(), ..ProptestConfig::default() })]
 
