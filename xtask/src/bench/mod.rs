@@ -19,11 +19,11 @@ use contender::Contender;
 use kit::{Kit, Mock, Run};
 
 const START_RUNS: usize = 15;
-const STEP_RUNS: usize = 5;
+const STEP_RUNS: usize = 9;
 const STEP_COUNT: usize = 50;
 const DELTA_RUNS: usize = 5;
 const DELTA_COUNT: usize = 20_000;
-const LONG_RUNS: usize = 3;
+const LONG_RUNS: usize = 5;
 const LONG_STEPS: usize = 200;
 const LONG_BYTES: usize = 8 * 1024;
 const GROWTH_STEPS: usize = 2_000;
@@ -43,11 +43,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for arg in args {
         contenders.push(Contender::peer(arg, &mock, scratch.path())?);
     }
-    let mut rows = Vec::new();
-    for contender in &contenders {
-        eprintln!("== measuring {}", contender.name);
-        rows.push(measure(contender, &kit, &mock)?);
-    }
+    let rows = measure(&contenders, &kit, &mock)?;
     let prompt = prompt::measure(&contenders[1], &mock, scratch.path())?;
     let limits = table::limits(&rows, &prompt);
     table::print(&rows, &prompt, &limits);
@@ -59,47 +55,59 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn measure(contender: &Contender, kit: &Kit, mock: &Mock) -> Result<Value> {
-    contender.run(kit, mock, &json!({"scenario": "hello"}))?; // warms caches and the home
-    let hello = repeat(START_RUNS, || contender.run(kit, mock, &json!({"scenario": "hello"})))?;
-    let start = hello.iter().map(Run::start_ms).collect::<Result<Vec<f64>>>()?;
-    let step_ctl = json!({"scenario": "loop", "k": STEP_COUNT, "cmd": "echo hi"});
-    let steps = repeat(STEP_RUNS, || contender.run(kit, mock, &step_ctl))?;
-    let step = steps.iter().map(|run| run.step_ms(STEP_COUNT)).collect::<Result<Vec<f64>>>()?;
-    let delta_ctl = json!({"scenario": "tokens", "n": DELTA_COUNT, "tool": "any"});
-    let deltas = repeat(DELTA_RUNS, || contender.run(kit, mock, &delta_ctl))?;
-    let hello_cpu = median(hello.iter().map(Run::cpu_s).collect());
-    let delta_us = median(deltas.iter().map(|run| (run.cpu_s() - hello_cpu) * 1e6 / DELTA_COUNT as f64).collect());
-    let command = format!("head -c {LONG_BYTES} /dev/zero | tr '\\0' x");
-    let long_ctl = json!({"scenario": "loop", "k": LONG_STEPS, "cmd": command});
-    let children = kit.children_cpu_s(&command, LONG_STEPS)?;
-    let long = repeat(LONG_RUNS, || contender.run(kit, mock, &long_ctl))?;
-    for run in &long {
-        run.must_hold_results(LONG_STEPS, LONG_BYTES)?;
+/// Measures all contenders, turn by turn in every scenario, so that whatever else the machine does meets all of them.
+fn measure(contenders: &[Contender], kit: &Kit, mock: &Mock) -> Result<Vec<Value>> {
+    let rounds = |name: &str, times: usize, ctl: &Value| -> Result<Vec<Vec<Run>>> {
+        eprintln!("== {name}");
+        let mut runs: Vec<Vec<Run>> = contenders.iter().map(|_| Vec::new()).collect();
+        for _ in 0..times {
+            for (contender, runs) in contenders.iter().zip(&mut runs) {
+                runs.push(contender.run(kit, mock, ctl)?);
+            }
+        }
+        Ok(runs)
+    };
+    let long_command = format!("head -c {LONG_BYTES} /dev/zero | tr '\\0' x");
+    let growth = |k: usize| json!({"scenario": "loop", "k": k, "cmd": "echo {i}"});
+    rounds("warming", 1, &json!({"scenario": "hello"}))?;
+    let hello = rounds("start", START_RUNS, &json!({"scenario": "hello"}))?;
+    let steps = rounds("steps", STEP_RUNS, &json!({"scenario": "loop", "k": STEP_COUNT, "cmd": "echo hi"}))?;
+    let deltas = rounds("deltas", DELTA_RUNS, &json!({"scenario": "tokens", "n": DELTA_COUNT, "tool": "any"}))?;
+    let long = rounds("long", LONG_RUNS, &json!({"scenario": "loop", "k": LONG_STEPS, "cmd": long_command}))?;
+    let children = kit.children_cpu_s(&long_command, LONG_STEPS)?;
+    let short_loop = rounds("200 echoes", 1, &growth(LONG_STEPS))?;
+    let long_loop = rounds("2,000 echoes", 1, &growth(GROWTH_STEPS))?;
+
+    let mut rows = Vec::new();
+    for (n, contender) in contenders.iter().enumerate() {
+        for run in &long[n] {
+            run.must_hold_results(LONG_STEPS, LONG_BYTES)?;
+        }
+        let hello_cpu = of(&hello[n], Run::cpu_s);
+        let version = match &contender.version {
+            Some(command) => json!(median(repeat(VERSION_RUNS, || kit.wall_ms(command))?)),
+            None => Value::Null,
+        };
+        rows.push(json!({
+            "name": contender.name,
+            "start_ms": median(hello[n].iter().map(Run::start_ms).collect::<Result<_>>()?),
+            "step_ms": median(steps[n].iter().map(|run| run.step_ms(STEP_COUNT)).collect::<Result<_>>()?),
+            "delta_us": of(&deltas[n], |run| (run.cpu_s() - hello_cpu) * 1e6 / DELTA_COUNT as f64),
+            "long_cpu_s": of(&long[n], |run| run.cpu_s() - children),
+            "long_children_cpu_s": children,
+            "long_rss_mb": of(&long[n], Run::rss_mb),
+            "hello_rss_mb": of(&hello[n], Run::rss_mb),
+            "rss_at_200_mb": of(&short_loop[n], Run::rss_mb),
+            "rss_at_2000_mb": of(&long_loop[n], Run::rss_mb),
+            "version_ms": version,
+            "connections": steps[n].first().map(|run| run.connections),
+        }));
     }
-    let growth = |k: usize| -> Result<f64> {
-        let ctl = json!({"scenario": "loop", "k": k, "cmd": "echo {i}"});
-        Ok(contender.run(kit, mock, &ctl)?.rss_mb())
-    };
-    let (at_200, at_2000) = (growth(LONG_STEPS)?, growth(GROWTH_STEPS)?);
-    let version = match &contender.version {
-        Some(command) => json!(median(repeat(VERSION_RUNS, || kit.wall_ms(command))?)),
-        None => Value::Null,
-    };
-    Ok(json!({
-        "name": contender.name,
-        "start_ms": median(start),
-        "step_ms": median(step),
-        "delta_us": delta_us,
-        "long_cpu_s": median(long.iter().map(|run| run.cpu_s() - children).collect()),
-        "long_children_cpu_s": children,
-        "long_rss_mb": median(long.iter().map(Run::rss_mb).collect()),
-        "hello_rss_mb": median(hello.iter().map(Run::rss_mb).collect()),
-        "rss_at_200_mb": at_200,
-        "rss_at_2000_mb": at_2000,
-        "version_ms": version,
-        "connections": steps.first().map(|run| run.connections),
-    }))
+    Ok(rows)
+}
+
+fn of(runs: &[Run], figure: impl Fn(&Run) -> f64) -> f64 {
+    median(runs.iter().map(figure).collect())
 }
 
 fn repeat<T>(times: usize, mut work: impl FnMut() -> Result<T>) -> Result<Vec<T>> {
