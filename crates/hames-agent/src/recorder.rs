@@ -210,8 +210,8 @@ impl Recorder {
             Next::Seq(seq) => *seq,
             Next::Nothing(why) => return Err(why.clone()),
         };
-        if batch.iter().any(|e| matches!(e.event, Event::StepDone(_))) {
-            // The step before must be safe before the calls of this one run.
+        if batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_))) {
+            // The step before must be safe before the calls of this one run, and before the end is announced.
             self.log.settle().await?;
         }
         *next = Next::Nothing(given_up());

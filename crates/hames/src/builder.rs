@@ -194,7 +194,8 @@ fn plain_shell() -> Result<LocalShell, Failure> {
         shell: "/bin/sh".into(),
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         reaper: None,
-        spool_dir: std::env::temp_dir(),
+        // Not the temporary folder of the environment: the library reads none.
+        spool_dir: "/tmp".into(),
         run_cookie: hames_protocol::RunId::generate().to_string(),
     })
     .map_err(configuration)

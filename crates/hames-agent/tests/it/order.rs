@@ -136,8 +136,8 @@ async fn what_a_person_said_what_was_paid_for_and_the_end_survive_a_power_cut() 
         .collect();
     assert_eq!(
         order,
-        ["log settled", "log step.done", "log tool.start", "log settled", "log step.done"],
-        "a step's calls run only when the step before is safe"
+        ["log settled", "log step.done", "log tool.start", "log settled", "log step.done", "log settled"],
+        "a step's calls run, and the end is announced, only when the step before is safe"
     );
 }
 
