@@ -52,8 +52,5 @@ pub(crate) fn answer(open: &OpenCall) -> Event {
 }
 
 fn only_reads(declaration: &Declaration) -> bool {
-    let writes = |resource: &Resource| match resource {
-        Resource::Path { write, .. } | Resource::Workspace { write } | Resource::Named { write, .. } => *write,
-    };
-    declaration.effect == Effect::Read && !declaration.resources.iter().any(writes)
+    declaration.effect == Effect::Read && !declaration.resources.iter().any(Resource::is_written)
 }

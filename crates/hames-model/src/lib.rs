@@ -14,7 +14,7 @@
 //!
 //! # async fn example() -> Result<(), hames_protocol::Failure> {
 //! let endpoint = Endpoint::new("local", "http://localhost:8080");
-//! let info = ModelInfo { model: "local/qwen3".parse().unwrap(), context_window: 32_768, max_output_tokens: 4_096 };
+//! let info = ModelInfo::new("local/qwen3".parse().unwrap(), 32_768, 4_096);
 //! let mut model = ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default()))?;
 //!
 //! let head = Arc::new(Head { tools: vec![], system: "Answer in one sentence.".into() });

@@ -135,6 +135,7 @@ impl ScriptedModel {
             model: ModelRef { provider: "scripted".into(), id: "model".into() },
             context_window: 128_000,
             max_output_tokens: 16_384,
+            images: None,
         };
         let script = Script { turns: turns.into_iter().collect(), asked: Vec::new() };
         Self { info, script: Arc::new(Mutex::new(script)), prepared: None, count: 0 }

@@ -16,6 +16,7 @@
 
 mod event;
 mod failure;
+mod grant;
 mod id;
 mod memory;
 mod message;
@@ -30,6 +31,7 @@ mod usage;
 
 pub use event::*;
 pub use failure::*;
+pub use grant::*;
 pub use id::*;
 pub use memory::*;
 pub use message::*;

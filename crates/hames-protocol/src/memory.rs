@@ -86,11 +86,12 @@ impl EventLog for MemoryLog {
 #[derive(Debug, Default)]
 pub struct MemoryBlobs {
     blobs: Mutex<HashMap<String, Vec<u8>>>,
+    names: Mutex<HashMap<(SessionId, String), BlobRef>>,
 }
 
 #[async_trait]
 impl BlobStore for MemoryBlobs {
-    async fn put(&self, _session: &SessionId, name: &str, source: BlobSource) -> Result<BlobRef, LogError> {
+    async fn put(&self, session: &SessionId, name: &str, source: BlobSource) -> Result<BlobRef, LogError> {
         let (bytes, dropped) = match source {
             BlobSource::Bytes(bytes) => (bytes, 0),
             BlobSource::File { path, dropped } => {
@@ -106,6 +107,9 @@ impl BlobStore for MemoryBlobs {
             name: (!name.is_empty()).then(|| name.to_owned()),
         };
         locked(&self.blobs).insert(blob.hash.clone(), bytes);
+        if !name.is_empty() {
+            locked(&self.names).insert((session.clone(), name.to_owned()), blob.clone());
+        }
         Ok(blob)
     }
 
@@ -115,6 +119,10 @@ impl BlobStore for MemoryBlobs {
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
         let to = from.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX)).min(bytes.len());
         Ok(bytes[from..to].to_vec())
+    }
+
+    async fn named(&self, session: &SessionId, name: &str) -> Result<Option<BlobRef>, LogError> {
+        Ok(locked(&self.names).get(&(session.clone(), name.to_owned())).cloned())
     }
 }
 

@@ -15,6 +15,15 @@ pub struct ModelInfo {
     pub context_window: u64,
     /// Tokens one answer may have at most.
     pub max_output_tokens: u64,
+    /// Whether it takes images; unknown where unset, and then they are sent.
+    pub images: Option<bool>,
+}
+
+impl ModelInfo {
+    /// A model with a window and an answer's limit, of which nothing else is known.
+    pub fn new(model: crate::ModelRef, context_window: u64, max_output_tokens: u64) -> Self {
+        Self { model, context_window, max_output_tokens, images: None }
+    }
 }
 
 /// The fixed beginning of every request of a session.

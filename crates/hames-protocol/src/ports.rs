@@ -117,6 +117,8 @@ pub trait BlobStore: Send + Sync {
     async fn put(&self, session: &SessionId, name: &str, source: BlobSource) -> Result<BlobRef, LogError>;
     /// Up to `limit` bytes from `offset` of a blob.
     async fn get(&self, hash: &str, offset: u64, limit: u64) -> Result<Vec<u8>, LogError>;
+    /// The blob a session kept under `name`; names of other sessions are not found.
+    async fn named(&self, session: &SessionId, name: &str) -> Result<Option<BlobRef>, LogError>;
 }
 
 /// Messages that arrive while a run goes on.

@@ -41,6 +41,9 @@ pub enum Resource {
         path: String,
         /// Whether the call changes it.
         write: bool,
+        /// The entry itself is meant: a link at the end of the path is not followed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_follow: bool,
     },
     /// The whole workspace.
     Workspace {
@@ -54,6 +57,32 @@ pub enum Resource {
         /// Whether the call changes it.
         write: bool,
     },
+    /// A command that will run, as the words of one simple command. What calls contend for is in the other resources;
+    /// this is what rules and grants for commands are held against.
+    Command {
+        /// The program and its arguments, quotes removed.
+        words: Vec<String>,
+    },
+    /// A host that is spoken to over the network.
+    Host {
+        /// Its name or address, lower case, without the port.
+        host: String,
+    },
+}
+
+impl Resource {
+    /// A path that is followed to what it leads to.
+    pub fn path(path: impl Into<String>, write: bool) -> Self {
+        Resource::Path { path: path.into(), write, no_follow: false }
+    }
+
+    /// Whether the call changes it.
+    pub fn is_written(&self) -> bool {
+        match self {
+            Resource::Path { write, .. } | Resource::Workspace { write } | Resource::Named { write, .. } => *write,
+            Resource::Command { .. } | Resource::Host { .. } => false,
+        }
+    }
 }
 
 /// What a tool declares of one call. An undeclared effect is refused in Analyze and runs alone.
@@ -76,12 +105,33 @@ pub struct Declaration {
     /// Bytes its result may have in the window at most; the window's share may be smaller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_bytes: Option<u64>,
+    /// Every change it makes goes through the filesystem it is given, to paths it names: in Analyze it runs over the
+    /// proposals and touches nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview: bool,
+    /// Why a person should decide on this call wherever it acts; nothing to decide where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<String>,
+    /// Why it is not taken for a call that only reads, and what to use instead: told to the model where Analyze refuses
+    /// it. A sentence or two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Declaration {
     /// A declaration with only an effect and resources.
     pub fn new(effect: Effect, resources: Vec<Resource>) -> Self {
-        Self { effect, resources, cacheable: false, polling: false, timeout_ms: None, cap_bytes: None }
+        Self {
+            effect,
+            resources,
+            cacheable: false,
+            polling: false,
+            timeout_ms: None,
+            cap_bytes: None,
+            preview: false,
+            ask: None,
+            reason: None,
+        }
     }
 }
 

@@ -172,4 +172,9 @@ impl BlobStore for Ports {
         let (inner, hash) = (self.0.clone(), hash.to_owned());
         off_thread(move || inner.read(|db| blobs::get(db, inner.home(), &hash, offset, limit))).await
     }
+
+    async fn named(&self, session: &SessionId, name: &str) -> Result<Option<BlobRef>, LogError> {
+        let (inner, session, name) = (self.0.clone(), session.clone(), name.to_owned());
+        off_thread(move || inner.read(|db| blobs::named(db, &session, &name))).await
+    }
 }

@@ -3,6 +3,9 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use hames_protocol::{BlobStore, SessionState};
 
 /// A path the model wrote, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -76,27 +79,53 @@ pub struct WalkEntry {
     pub modified_ns: u128,
 }
 
-/// What must hold on disk at the moment of the write.
+/// What must hold on disk at the moment of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// No file is there.
+    /// Nothing is there.
     Absent,
-    /// The file's content has this BLAKE3 hash (lower-case hex).
+    /// The file's content, or what the link leads to, has this BLAKE3 hash (lower-case hex).
     Hash(String),
+    /// A folder is there; for a removal it must be empty when it happens.
+    Dir,
 }
 
-/// A write, staged beside its target and about to happen.
+/// A change that is worked out in full and about to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StagedWrite {
-    /// The real target: links resolved.
+pub struct StagedChange {
+    /// The real target: links resolved, but for a link that is itself removed.
     pub target: PathBuf,
-    /// The content it replaces; `None` for a new file.
+    /// What is there, or a file where nothing is.
+    pub kind: FileKind,
+    /// The content it replaces or removes; for a link what it leads to; `None` where nothing was, and for folders.
     pub before: Option<Vec<u8>>,
-    /// BLAKE3 of the new content, lower-case hex.
-    pub after_hash: String,
-    /// Mode bits the file will have.
+    /// BLAKE3 of the new content, lower-case hex; `None` for a removal.
+    pub after_hash: Option<String>,
+    /// Mode bits the file will have; those it had, for a removal.
     pub mode: u32,
+    /// Set where the change only becomes a proposal and the disk stays as it is.
+    pub proposed: Option<ProposedChange>,
 }
+
+/// What is recorded of a change that is only proposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedChange {
+    /// BLAKE3 of what is on disk; `None` where nothing is.
+    pub base: Option<String>,
+    /// The proposed content; `None` for a removal.
+    pub content: Option<Vec<u8>>,
+}
+
+/// A change beside its target, ready to take place. Dropped without [`commit`](Self::commit) it leaves no trace.
+pub trait Staged: Send {
+    /// What will happen.
+    fn change(&self) -> &StagedChange;
+    /// Lets it happen, atomically, if the target is still what was expected.
+    fn commit(self: Box<Self>) -> Result<(), FsError>;
+}
+
+/// Called between staging and happening: an error leaves everything as it was.
+pub type RecordChange<'a> = &'a mut dyn FnMut(&StagedChange) -> Result<(), FsError>;
 
 /// Why the filesystem did not do it. The text names the path and says what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -194,24 +223,54 @@ pub trait FsProvider: Send + Sync {
     /// Entries of a folder, sorted by name.
     fn list(&self, path: &FsPath) -> Result<Vec<DirEntry>, FsError>;
 
-    /// Writes a whole file: makes missing folders, checks `expect`, stages the content beside the target, calls
-    /// `record` and only then lets the new content take the old one's place, atomically and with the old one's mode
-    /// bits. An error from `record` leaves everything as it was.
+    /// Like [`resolve`](Self::resolve), but names the entry itself: a link at the end is not followed.
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError>;
+
+    /// Stages a whole file's content: makes missing folders and checks `expect`. The file keeps the mode bits of the
+    /// one it replaces; `mode` is for a new one, else what the system gives.
+    fn stage_write(
+        &self,
+        path: &FsPath,
+        content: &[u8],
+        expect: &Expect,
+        mode: Option<u32>,
+    ) -> Result<Box<dyn Staged>, FsError>;
+
+    /// Stages the removal of a file, a link, or a folder, which must be empty by the time it happens.
+    fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError>;
+
+    /// Writes a whole file: stages it, calls `record`, and only then lets the new content take the old one's place.
     fn write(
         &self,
         path: &FsPath,
         content: &[u8],
         expect: &Expect,
-        record: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
-    ) -> Result<StagedWrite, FsError>;
+        record: RecordChange<'_>,
+    ) -> Result<StagedChange, FsError> {
+        happen(self.stage_write(path, content, expect, None)?, record)
+    }
 
-    /// Visits everything below a folder (or the one file) until `visit` breaks.
+    /// Removes a file, a link or an empty folder, with `record` called before it happens.
+    fn remove(&self, path: &FsPath, expect: &Expect, record: RecordChange<'_>) -> Result<StagedChange, FsError> {
+        happen(self.stage_remove(path, expect)?, record)
+    }
+
+    /// Visits everything below a folder (or the one file) until `visit` breaks. As provided it lists folder by folder
+    /// and knows no ignore files; version-control folders are left out, and links to folders are not entered.
     fn walk(
         &self,
         from: &FsPath,
         options: &WalkOptions,
         visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
-    ) -> Result<(), FsError>;
+    ) -> Result<(), FsError> {
+        crate::walk::walk(self, from, options, visit)
+    }
+
+    /// Whether a place that no tool may reach lies at or below this path.
+    fn hides(&self, path: &FsPath) -> bool {
+        let _ = path;
+        false
+    }
 
     /// Reads a whole file of at most `limit` bytes.
     fn read(&self, path: &FsPath, limit: u64) -> Result<Vec<u8>, FsError> {
@@ -236,4 +295,23 @@ pub trait FsProvider: Send + Sync {
             Err(error) => Err(FsError::Io { path: path.shown.clone(), reason: error.to_string() }),
         }
     }
+}
+
+fn happen(staged: Box<dyn Staged>, record: RecordChange<'_>) -> Result<StagedChange, FsError> {
+    record(staged.change())?;
+    let change = staged.change().clone();
+    staged.commit()?;
+    Ok(change)
+}
+
+/// Lays the session's proposals over a filesystem: what file tools run against in Analyze.
+pub trait Preview: Send + Sync {
+    /// The filesystem as it would be. `state` holds the proposals and is kept current while calls run; `blobs` their
+    /// content.
+    fn over(
+        &self,
+        base: Arc<dyn FsProvider>,
+        state: Arc<Mutex<SessionState>>,
+        blobs: Arc<dyn BlobStore>,
+    ) -> Arc<dyn FsProvider>;
 }

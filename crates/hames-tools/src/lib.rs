@@ -53,6 +53,7 @@ mod shell;
 mod testing;
 mod tool;
 mod validate;
+mod walk;
 
 pub use door::*;
 pub use fs::*;

@@ -19,7 +19,7 @@ pub struct DenyRule {
 
 /// A path outside the workspace that a person allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct PathGrant {
     /// The path, canonical, with everything below it.
     pub path: PathBuf,
     /// Whether it may be changed too.
@@ -32,7 +32,7 @@ pub struct Policy {
     /// What is never possible.
     pub rules: Vec<DenyRule>,
     /// What a person allowed.
-    pub grants: Vec<Grant>,
+    pub grants: Vec<PathGrant>,
 }
 
 /// A path a call touches, resolved.
@@ -59,7 +59,8 @@ pub enum Verdict {
 pub fn decide(
     rules: &[DenyRule],
     mode: Mode,
-    grants: &[Grant],
+    previews: bool,
+    grants: &[PathGrant],
     declaration: &Declaration,
     touched: &[Touched],
 ) -> Verdict {
@@ -70,7 +71,7 @@ pub fn decide(
         ));
     }
     if mode == Mode::Analyze
-        && let Some(refusal) = refused_in_analyze(true_effect(declaration))
+        && let Some(refusal) = refused_in_analyze(previews, declaration)
     {
         return Verdict::Deny(format!("Analyze mode: nothing is modified. {refusal}"));
     }
@@ -90,16 +91,17 @@ pub(crate) fn true_effect(declaration: &Declaration) -> Effect {
     let writes = declaration
         .resources
         .iter()
-        .any(|r| matches!(r, Resource::Path { write: true, .. } | Resource::Workspace { write: true }));
+        .any(|r| matches!(r, Resource::Path { .. } | Resource::Workspace { .. }) && r.is_written());
     match declaration.effect {
         Effect::Read | Effect::Session if writes => Effect::Edit,
         effect => effect,
     }
 }
 
-fn refused_in_analyze(effect: Effect) -> Option<&'static str> {
-    match effect {
-        Effect::Read | Effect::Session => None,
+fn refused_in_analyze(previews: bool, declaration: &Declaration) -> Option<&str> {
+    let refusal = match true_effect(declaration) {
+        Effect::Read | Effect::Session => return None,
+        Effect::Edit if previews && can_preview(declaration) => return None,
         Effect::Edit => Some(
             "This change was not made. Describe it in your answer; it can be made once the user switches to Build mode.",
         ),
@@ -111,14 +113,21 @@ fn refused_in_analyze(effect: Effect) -> Option<&'static str> {
             "This call was not made, because it may have an effect outside this session. Do without it, or say in your \
              answer why it is needed in Build mode.",
         ),
-    }
+    };
+    declaration.reason.as_deref().or(refusal)
+}
+
+/// Whether all that the call changes are paths it names, through the filesystem it is given.
+fn can_preview(declaration: &Declaration) -> bool {
+    let mut written = declaration.resources.iter().filter(|r| r.is_written()).peekable();
+    declaration.preview && written.peek().is_some() && written.all(|r| matches!(r, Resource::Path { .. }))
 }
 
 fn is_denied(rules: &[DenyRule], touched: &Touched) -> bool {
     rules.iter().any(|rule| touched.path.abs.starts_with(&rule.path) && (touched.write || !rule.only_writes))
 }
 
-fn is_granted(grants: &[Grant], touched: &Touched) -> bool {
+fn is_granted(grants: &[PathGrant], touched: &Touched) -> bool {
     grants.iter().any(|grant| touched.path.abs.starts_with(&grant.path) && (grant.write || !touched.write))
 }
 
@@ -134,7 +143,7 @@ mod tests {
     }
 
     fn verdict(policy: &Policy, mode: Mode, effect: Effect, paths: &[Touched]) -> Verdict {
-        decide(&policy.rules, mode, &policy.grants, &Declaration::new(effect, vec![]), paths)
+        decide(&policy.rules, mode, false, &policy.grants, &Declaration::new(effect, vec![]), paths)
     }
 
     #[test]
@@ -176,11 +185,11 @@ mod tests {
 
     #[test]
     fn a_read_that_writes_is_refused_in_analyze() {
-        let resources = [Resource::Path { path: "a".into(), write: true }, Resource::Workspace { write: true }];
+        let resources = [Resource::path("a", true), Resource::Workspace { write: true }];
         for resource in resources {
             for effect in [Effect::Read, Effect::Session] {
                 let declaration = Declaration::new(effect, vec![resource.clone()]);
-                let verdict = decide(&[], Mode::Analyze, &[], &declaration, &[]);
+                let verdict = decide(&[], Mode::Analyze, false, &[], &declaration, &[]);
                 assert!(matches!(verdict, Verdict::Deny(_)), "{declaration:?}");
             }
         }
@@ -188,13 +197,13 @@ mod tests {
 
     #[test]
     fn a_grant_covers_what_is_below_it_and_no_more_than_was_granted() {
-        let policy = Policy { rules: vec![], grants: vec![Grant { path: "/data".into(), write: false }] };
+        let policy = Policy { rules: vec![], grants: vec![PathGrant { path: "/data".into(), write: false }] };
         let allowed =
             |path: &str, write| verdict(&policy, Mode::Build, Effect::Edit, &[touched(path, write)]) == Verdict::Allow;
         assert!(allowed("/data", false) && allowed("/data/x/y", false));
         assert!(!allowed("/data/x", true));
         assert!(!allowed("/database", false) && !allowed("/", false));
-        let writable = Policy { grants: vec![Grant { path: "/data".into(), write: true }], ..policy.clone() };
+        let writable = Policy { grants: vec![PathGrant { path: "/data".into(), write: true }], ..policy.clone() };
         assert_eq!(verdict(&writable, Mode::Build, Effect::Edit, &[touched("/data/x", true)]), Verdict::Allow);
     }
 
@@ -205,7 +214,7 @@ mod tests {
                 DenyRule { path: "/data/private".into(), only_writes: false },
                 DenyRule { path: "/work/.git".into(), only_writes: true },
             ],
-            grants: vec![Grant { path: "/data".into(), write: true }],
+            grants: vec![PathGrant { path: "/data".into(), write: true }],
         };
         let of = |path: &str, write| verdict(&policy, Mode::Build, Effect::Read, &[touched(path, write)]);
         assert!(matches!(of("/data/private/key", false), Verdict::Deny(_)));

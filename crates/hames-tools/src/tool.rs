@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hames_protocol::{
-    BlobStore, CallId, Declaration, Diff, Emit, Event, Failure, FileHash, Label, Mode, SessionId, SessionState,
+    BlobStore, CallId, Declaration, Diff, Emit, Event, Failure, FileHash, Label, Mode, Part, SessionId, SessionState,
     ToolErrorClass, ToolSpec,
 };
 use serde_json::Value;
@@ -58,6 +58,8 @@ pub struct ToolOutput {
     pub files: Vec<FileHash>,
     /// A command's exit code.
     pub exit_code: Option<i32>,
+    /// Images of the result, kept as blobs: they go to the model after the step's results.
+    pub attachments: Vec<Part>,
 }
 
 impl ToolOutput {
@@ -196,7 +198,15 @@ impl ToolCx {
 
     /// Resolves a path the model wrote, and refuses one outside the workspace that was not approved for this call.
     pub fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
-        let resolved = self.fs.resolve(path)?;
+        self.within(self.fs.resolve(path)?)
+    }
+
+    /// The same for the entry itself: a link at the end of the path is not followed.
+    pub fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.within(self.fs.resolve_entry(path)?)
+    }
+
+    fn within(&self, resolved: FsPath) -> Result<FsPath, FsError> {
         if resolved.inside || self.approved.iter().any(|p| resolved.abs.starts_with(p)) {
             return Ok(resolved);
         }

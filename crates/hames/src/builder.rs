@@ -164,6 +164,7 @@ impl AgentBuilder {
             tools: tools.map_err(configuration)?,
             policy: self.policy,
             fs: Arc::new(fs),
+            preview: None,
             shell,
             blobs: self.blobs,
             approver: self.approver,

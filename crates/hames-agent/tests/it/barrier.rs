@@ -118,7 +118,14 @@ async fn a_tool_waits_for_its_own_event_before_it_acts() {
             let acted = acted.clone();
             async move {
                 let path = "/w/a".to_owned();
-                let changed = FileChanged { call_id: cx.call_id.clone(), path, before: None, after: None, mode: None };
+                let changed = FileChanged {
+                    call_id: cx.call_id.clone(),
+                    path,
+                    before: None,
+                    after: None,
+                    mode: None,
+                    link: None,
+                };
                 cx.emit.record(vec![Event::FileChanged(changed)]).await?;
                 acted.pass().await;
                 Ok(ToolOutput::text("changed"))
@@ -197,7 +204,14 @@ async fn a_tool_that_was_given_up_on_can_neither_record_nor_show_after_the_end()
                 let delta = ToolOutputDelta { call_id: cx.call_id.clone(), offset: 0, text: "late".into() };
                 cx.emit.show(Event::ToolOutputDelta(delta));
                 let path = "/w/a".to_owned();
-                let changed = FileChanged { call_id: cx.call_id.clone(), path, before: None, after: None, mode: None };
+                let changed = FileChanged {
+                    call_id: cx.call_id.clone(),
+                    path,
+                    before: None,
+                    after: None,
+                    mode: None,
+                    link: None,
+                };
                 let result = cx.emit.record(vec![Event::FileChanged(changed)]).await;
                 *refused.lock().unwrap() = Some(result.is_err());
                 Ok(ToolOutput::text("changed"))

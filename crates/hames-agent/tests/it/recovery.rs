@@ -262,6 +262,7 @@ async fn a_tool_of_a_run_that_was_dropped_can_record_nothing_more() {
                     before: None,
                     after: None,
                     mode: None,
+                    link: None,
                 };
                 cx.emit.record(vec![Event::FileChanged(changed)]).await?;
                 panic!("it acted");
@@ -372,6 +373,7 @@ async fn the_next_holder_is_told_which_files_were_in_the_middle_of_a_change() {
             before: None,
             after: None,
             mode: None,
+            link: None,
         }),
         ..events[start].clone()
     };

@@ -113,7 +113,7 @@ async fn an_event_of_a_tool_that_cannot_be_recorded_stops_the_tool_before_it_act
     let acts = TestTool::new("Change", Effect::Edit).does(|_, cx| async move {
         let path = "/w/a".to_owned();
         let call_id = cx.call_id.clone();
-        let changed = hames_protocol::FileChanged { call_id, path, before: None, after: None, mode: None };
+        let changed = hames_protocol::FileChanged { call_id, path, before: None, after: None, mode: None, link: None };
         cx.emit.record(vec![Event::FileChanged(changed)]).await?;
         panic!("it acted");
     });

@@ -366,6 +366,7 @@ mod tests {
             diffs: vec![diff(3, 1), diff(1, 1)],
             files: vec![],
             exit_code: Some(2),
+            attachments: vec![],
             duration_ms: 1200,
         };
         assert_eq!(tool_line("Shell make", &done), "Shell make · +4/−2 · exit 2 · 1.2 s");

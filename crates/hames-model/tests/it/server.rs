@@ -179,7 +179,7 @@ pub(crate) fn says(text: &str) -> Reply {
 }
 
 pub(crate) fn model(endpoint: Endpoint) -> ChatModel {
-    let info = ModelInfo { model: "acme/large/v1".parse().unwrap(), context_window: 100_000, max_output_tokens: 1_000 };
+    let info = ModelInfo::new("acme/large/v1".parse().unwrap(), 100_000, 1_000);
     ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default())).unwrap()
 }
 

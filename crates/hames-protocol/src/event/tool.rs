@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body;
-use crate::{BlobRef, CallId, Diff, FileHash, Label};
+use crate::{BlobRef, CallId, Diff, FileHash, Grant, Label, Part};
 
 body! {
     /// Body of `approval.asked`: exactly what will run.
@@ -35,6 +35,8 @@ body! {
         by: String,
         /// Hash of what was shown.
         digest: String,
+        /// What is allowed from now on, where the decision is for more than this once.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] grants: Vec<Grant>,
     }
 }
 /// An answer to an approval.
@@ -96,9 +98,23 @@ body! {
         #[serde(default, skip_serializing_if = "Option::is_none")] before: Option<BlobRef>,
         /// Hash of the content after; absent where the file is removed.
         #[serde(default, skip_serializing_if = "Option::is_none")] after: Option<String>,
-        /// Mode bits after.
+        /// Mode bits after; where the file is removed, those it had.
         #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<u32>,
+        /// What a symbolic link that was removed led to; `before` and `after` are absent then.
+        #[serde(default, skip_serializing_if = "Option::is_none")] link: Option<String>,
     }
+}
+/// What a proposed change is made to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// A file: written, or removed.
+    #[default]
+    File,
+    /// A folder: removed, once it is empty. Folders that a file needs are made with it and are no change of their own.
+    Dir,
+    /// A symbolic link: removed. `base` is the hash of what it leads to.
+    Link,
 }
 body! {
     /// Body of `change.proposed`.
@@ -113,7 +129,12 @@ body! {
         #[serde(default, skip_serializing_if = "Option::is_none")] content: Option<BlobRef>,
         /// Mode bits.
         #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<u32>,
+        /// What it is made to.
+        #[serde(default, skip_serializing_if = "is_file")] kind: ChangeKind,
     }
+}
+fn is_file(kind: &ChangeKind) -> bool {
+    *kind == ChangeKind::File
 }
 body! {
     /// Body of `changes.apply_started`.
@@ -153,6 +174,8 @@ body! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] files: Vec<FileHash>,
         /// A command's exit code; a signal is 128 + its number.
         #[serde(default, skip_serializing_if = "Option::is_none")] exit_code: Option<i32>,
+        /// Images of the result: they go to the model as a user message after the step's results.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] attachments: Vec<Part>,
         /// Milliseconds from start to end.
         duration_ms: u64,
     }

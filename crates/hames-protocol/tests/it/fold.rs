@@ -353,7 +353,7 @@ fn known_file_contents_follow_reads_and_changes() {
     };
     let changed = |path: &str, after: Option<&str>| {
         let after = after.map(String::from);
-        Event::from(FileChanged { call_id: "c".into(), path: path.into(), before: None, after, mode: None })
+        Event::from(FileChanged { call_id: "c".into(), path: path.into(), before: None, after, mode: None, link: None })
     };
     let folded = state(vec![
         ToolDone { files: files(&[("/a", "1"), ("/b", "1")]), blob: Some(blob()), ..done("c0", "x") }.into(),

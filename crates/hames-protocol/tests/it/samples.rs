@@ -35,6 +35,7 @@ pub(crate) fn done(id: &str, output: &str) -> ToolDone {
         diffs: vec![],
         files: vec![],
         exit_code: None,
+        attachments: vec![],
         duration_ms: 3,
     }
 }
@@ -214,7 +215,7 @@ fn tools() -> Vec<Event> {
     let declaration = Declaration {
         effect: Effect::Edit,
         resources: vec![
-            Resource::Path { path: "a".into(), write: true },
+            Resource::Path { path: "a".into(), write: true, no_follow: true },
             Resource::Workspace { write: false },
             Resource::Named { name: "todos".into(), write: true },
         ],
@@ -222,6 +223,9 @@ fn tools() -> Vec<Event> {
         polling: true,
         timeout_ms: Some(5),
         cap_bytes: Some(6),
+        preview: true,
+        ask: Some("removes a folder".into()),
+        reason: Some("It writes.".into()),
     };
     vec![
         call("c0").into(),
@@ -243,28 +247,45 @@ fn tools() -> Vec<Event> {
             digest: "d".into(),
         }
         .into(),
-        ApprovalAnswered { call_id: "c1".into(), decision: Decision::Folder, by: "user".into(), digest: "d".into() }
-            .into(),
+        ApprovalAnswered {
+            call_id: "c1".into(),
+            decision: Decision::Folder,
+            by: "user".into(),
+            digest: "d".into(),
+            grants: vec![Grant::Host { host: "example.com".into() }],
+        }
+        .into(),
         QuestionAsked { call_id: "q".into(), text: "which?".into(), choices: vec!["a".into()], digest: "d".into() }
             .into(),
         QuestionAnswered { call_id: "q".into(), text: "a".into(), by: "user".into(), digest: "d".into() }.into(),
         ToolStart { call_id: "c1".into(), name: "Edit".into() }.into(),
-        FileChanged { call_id: "c1".into(), path: "/w/a".into(), before: None, after: None, mode: None }.into(),
+        FileChanged { call_id: "c1".into(), path: "/w/a".into(), before: None, after: None, mode: None, link: None }
+            .into(),
         FileChanged {
             call_id: "c1".into(),
             path: "/w/a".into(),
             before: Some(blob()),
             after: Some("h".into()),
             mode: Some(0o755),
+            link: Some("../target".into()),
         }
         .into(),
-        ChangeProposed { call_id: "c1".into(), path: "/w/a".into(), base: None, content: None, mode: None }.into(),
+        ChangeProposed {
+            call_id: "c1".into(),
+            path: "/w/a".into(),
+            base: None,
+            content: None,
+            mode: None,
+            kind: ChangeKind::Dir,
+        }
+        .into(),
         ChangeProposed {
             call_id: "c1".into(),
             path: "/w/a".into(),
             base: Some("h".into()),
             content: Some(blob()),
             mode: Some(0),
+            kind: ChangeKind::Link,
         }
         .into(),
         Event::ChangesApplyStarted(ChangePaths { paths: vec!["/w/a".into()] }),
@@ -276,6 +297,7 @@ fn tools() -> Vec<Event> {
             diffs: vec![diff()],
             files: vec![FileHash { path: "/w/a".into(), hash: "h".into() }],
             exit_code: Some(-1),
+            attachments: vec![],
             ..done("c1", "out")
         }
         .into(),

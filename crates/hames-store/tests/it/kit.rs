@@ -134,6 +134,7 @@ pub(crate) fn tool_done(output: &str) -> Event {
         diffs: vec![],
         files: vec![],
         exit_code: None,
+        attachments: vec![],
         duration_ms: 1,
     })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::call::{Job, not_run};
 use super::{Stop, emit, scope};
-use crate::{Grant, Tool, ToolCx, ToolFailure, Touched};
+use crate::{PathGrant, Tool, ToolCx, ToolFailure, Touched};
 
 /// How often a person is asked anew because the files changed under the question. After this the call is answered.
 const MAX_ASKS: usize = 3;
@@ -46,7 +46,7 @@ pub(super) async fn approve(job: &Job, shown: Shown<'_>, why: &str) -> Result<()
             .into());
         }
         diffs = preview(job, &shown).await?;
-        let now = scope::resolve_one(&job.parts.fs, shown.declaration).await.map_err(ToolFailure::from)?;
+        let now = scope::resolve_one(&job.fs, shown.declaration).await.map_err(ToolFailure::from)?;
         if let Some(moved) = scope::leads_elsewhere(shown.touched, &now) {
             return Err(ToolFailure::failed(format!("not run: {moved} since it was approved. Call again.")).into());
         }
@@ -80,7 +80,7 @@ async fn ask(job: &Job, shown: &Shown<'_>, why: &str, diffs: Vec<Diff>, digest: 
     let answered = answer.is_some();
     let (decision, by) = answer.unwrap_or_else(|| (Decision::Deny, "nobody".to_owned()));
     let call_id = asked.call_id;
-    let event = ApprovalAnswered { call_id, decision, by, digest: digest.to_owned() };
+    let event = ApprovalAnswered { call_id, decision, by, digest: digest.to_owned(), grants: Vec::new() };
     job.cx.emit.record(vec![Event::ApprovalAnswered(event)]).await?;
     if answered { Ok(decision) } else { Err(nobody(why).into()) }
 }
@@ -123,6 +123,6 @@ fn joined(mut diffs: Vec<Diff>) -> Option<Diff> {
 fn remember(job: &Job, decision: Decision, touched: &[Touched]) {
     if matches!(decision, Decision::Session | Decision::Folder) {
         let outside = touched.iter().filter(|t| !t.path.inside);
-        job.parts.policy().grants.extend(outside.map(|t| Grant { path: t.path.abs.clone(), write: t.write }));
+        job.parts.policy().grants.extend(outside.map(|t| PathGrant { path: t.path.abs.clone(), write: t.write }));
     }
 }

@@ -13,7 +13,7 @@ use super::{Admitted, Parts, RunCx, Stop, approve, execute};
 use crate::cap::result_cap;
 use crate::locks::Ticket;
 use crate::policy::{Verdict, decide};
-use crate::{Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
+use crate::{FsProvider, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
 
 /// Bytes of a result kept free for what the door adds to it: where the whole is kept.
 const POINTER_ROOM: usize = 96;
@@ -108,6 +108,8 @@ pub(super) fn not_run(halt: Halt) -> ToolFailure {
 /// A call with everything it needs on its way.
 pub(super) struct Job {
     pub(super) parts: Arc<Parts>,
+    /// The files as this call sees them.
+    pub(super) fs: Arc<dyn FsProvider>,
     pub(super) cx: RunCx,
     pub(super) call: Admitted,
     origin: Origin,
@@ -117,9 +119,16 @@ pub(super) struct Job {
 
 impl Job {
     /// Decides what can be decided at once and takes the ticket. Called in call order; does not wait.
-    pub(super) fn new(parts: Arc<Parts>, cx: RunCx, call: Admitted, scope: Scope, batch: u64) -> Self {
+    pub(super) fn new(
+        parts: Arc<Parts>,
+        fs: Arc<dyn FsProvider>,
+        cx: RunCx,
+        call: Admitted,
+        scope: Scope,
+        batch: u64,
+    ) -> Self {
         let admission = Self::admission(&parts, &cx, &call, scope, batch);
-        Self { origin: Origin::of(&call), parts, cx, call, admission }
+        Self { origin: Origin::of(&call), parts, fs, cx, call, admission }
     }
 
     fn admission(
@@ -201,7 +210,7 @@ impl Job {
             ))?,
         }
         if ticket.had_to_wait() && !touched.is_empty() {
-            let now = scope::resolve_one(&self.parts.fs, declaration).await?;
+            let now = scope::resolve_one(&self.fs, declaration).await?;
             if let Some(moved) = scope::leads_elsewhere(touched, &now) {
                 return Err(ToolFailure::failed(format!(
                     "not run: {moved}, changed by an earlier call. Call again if that is what you want."
@@ -224,7 +233,7 @@ impl Job {
             session: self.cx.session.clone(),
             call_id: self.origin.call_id.clone(),
             mode: self.cx.mode,
-            fs: self.parts.fs.clone(),
+            fs: self.fs.clone(),
             shell: self.parts.shell.clone(),
             blobs: self.parts.blobs.clone(),
             emit,
@@ -248,5 +257,5 @@ pub(super) struct Running<'a> {
 
 fn verdict(parts: &Parts, cx: &RunCx, declaration: &Declaration, touched: &[Touched]) -> Verdict {
     let policy = parts.policy();
-    decide(&policy.rules, cx.mode, &policy.grants, declaration, touched)
+    decide(&policy.rules, cx.mode, parts.preview.is_some(), &policy.grants, declaration, touched)
 }

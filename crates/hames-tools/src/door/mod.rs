@@ -25,7 +25,7 @@ use hames_protocol::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FsProvider, LockTable, Policy, Secrets, ShellProvider, ToolFailure, ToolSet};
+use crate::{FsProvider, LockTable, Policy, Preview, Secrets, ShellProvider, ToolFailure, ToolSet};
 pub use admit::Admitted;
 use call::{Ended, Job, Origin};
 
@@ -37,6 +37,8 @@ pub struct DoorParts {
     pub policy: Policy,
     /// Files.
     pub fs: Arc<dyn FsProvider>,
+    /// What edits run against in Analyze; without it they are refused there.
+    pub preview: Option<Arc<dyn Preview>>,
     /// Commands.
     pub shell: Arc<dyn ShellProvider>,
     /// Blobs.
@@ -80,6 +82,7 @@ struct Parts {
     tools: ToolSet,
     policy: Mutex<Policy>,
     fs: Arc<dyn FsProvider>,
+    preview: Option<Arc<dyn Preview>>,
     shell: Arc<dyn ShellProvider>,
     blobs: Arc<dyn BlobStore>,
     approver: Arc<dyn Approver>,
@@ -93,15 +96,35 @@ impl Parts {
     fn policy(&self) -> MutexGuard<'_, Policy> {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The files that calls of this run see: in Analyze with the proposals over them.
+    fn fs_for(&self, cx: &RunCx) -> Arc<dyn FsProvider> {
+        match (&self.preview, cx.mode) {
+            (Some(preview), Mode::Analyze) => preview.over(self.fs.clone(), cx.state.clone(), self.blobs.clone()),
+            _ => self.fs.clone(),
+        }
+    }
 }
 
 impl Door {
     /// A door of these parts.
     pub fn new(parts: DoorParts) -> Self {
-        let DoorParts { tools, policy, fs, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools } =
-            parts;
+        let DoorParts {
+            tools,
+            policy,
+            fs,
+            preview,
+            shell,
+            blobs,
+            approver,
+            secrets,
+            locks,
+            window_tokens,
+            parallel_tools,
+        } = parts;
         let (policy, secrets) = (Mutex::new(policy), Arc::new(secrets));
-        let parts = Parts { tools, policy, fs, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools };
+        let parts =
+            Parts { tools, policy, fs, preview, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools };
         Self { parts: Arc::new(parts) }
     }
 
@@ -153,12 +176,13 @@ impl Door {
     /// Starts every call, taking tickets in call order.
     async fn start(&self, calls: Vec<Admitted>, cx: &RunCx) -> (Tasks, HashMap<tokio::task::Id, Origin>) {
         let batch = self.parts.locks.batch();
-        let scopes = scope::resolve(&self.parts.fs, &calls).await;
+        let fs = self.parts.fs_for(cx);
+        let scopes = scope::resolve(&fs, &calls).await;
         let mut tasks = JoinSet::new();
         let mut origins = HashMap::new();
         for (call, scope) in calls.into_iter().zip(scopes) {
             let origin = Origin::of(&call);
-            let job = Job::new(self.parts.clone(), cx.clone(), call, scope, batch);
+            let job = Job::new(self.parts.clone(), fs.clone(), cx.clone(), call, scope, batch);
             origins.insert(tasks.spawn(job.carry_out()).id(), origin);
         }
         (tasks, origins)

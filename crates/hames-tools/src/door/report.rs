@@ -25,10 +25,10 @@ pub(super) async fn report(
     let cap = origin.cap(parts);
     let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
     let (text, whole, end) = match ended.result {
-        Ok(ToolOutput { text, whole, diffs, files, exit_code }) => {
+        Ok(ToolOutput { text, whole, diffs, files, exit_code, attachments }) => {
             let text = if text.trim().is_empty() { "(no output)".into() } else { text };
             let diffs = diffs.into_iter().map(|diff| clean_diff(&parts.secrets, diff)).collect();
-            (text, whole, End::Done { diffs, files, exit_code })
+            (text, whole, End::Done { diffs, files, exit_code, attachments })
         }
         Err(ToolFailure { class, text, whole }) => {
             let text = if text.trim().is_empty() { "It failed and did not say why.".into() } else { text };
@@ -60,7 +60,12 @@ pub(super) async fn report(
 }
 
 enum End {
-    Done { diffs: Vec<Diff>, files: Vec<hames_protocol::FileHash>, exit_code: Option<i32> },
+    Done {
+        diffs: Vec<Diff>,
+        files: Vec<hames_protocol::FileHash>,
+        exit_code: Option<i32>,
+        attachments: Vec<hames_protocol::Part>,
+    },
     Error(ToolErrorClass),
 }
 
@@ -69,8 +74,8 @@ impl End {
         let text = text + &origin.note_line();
         let (call_id, name) = (origin.call_id.clone(), origin.name.clone());
         match self {
-            End::Done { diffs, files, exit_code } => {
-                ToolDone { call_id, name, output: text, blob, diffs, files, exit_code, duration_ms }.into()
+            End::Done { diffs, files, exit_code, attachments } => {
+                ToolDone { call_id, name, output: text, blob, diffs, files, exit_code, attachments, duration_ms }.into()
             }
             End::Error(class) => ToolError { call_id, name, error: text, class, blob, duration_ms }.into(),
         }

@@ -23,22 +23,34 @@ pub(super) async fn resolve_one(fs: &Arc<dyn FsProvider>, declaration: &Declarat
     resolve_paths(fs, vec![paths(declaration)]).await.pop().unwrap_or(Ok(Vec::new()))
 }
 
-fn paths(declaration: &Declaration) -> Vec<(String, bool)> {
+/// A path as a call names it.
+struct Named {
+    path: String,
+    write: bool,
+    no_follow: bool,
+}
+
+fn paths(declaration: &Declaration) -> Vec<Named> {
     let path = |resource: &Resource| match resource {
-        Resource::Path { path, write } => Some((path.clone(), *write)),
+        Resource::Path { path, write, no_follow } => {
+            Some(Named { path: path.clone(), write: *write, no_follow: *no_follow })
+        }
         _ => None,
     };
     declaration.resources.iter().filter_map(path).collect()
 }
 
-async fn resolve_paths(fs: &Arc<dyn FsProvider>, wanted: Vec<Vec<(String, bool)>>) -> Vec<Scope> {
+async fn resolve_paths(fs: &Arc<dyn FsProvider>, wanted: Vec<Vec<Named>>) -> Vec<Scope> {
     // A hop to another thread only where there is something to look at.
     if wanted.iter().all(Vec::is_empty) {
         return wanted.into_iter().map(|_| Ok(Vec::new())).collect();
     }
     let (fs, calls) = (fs.clone(), wanted.len());
     let all = move || {
-        let one = |(path, write): (String, bool)| Ok(Touched { path: fs.resolve(&path)?, write });
+        let one = |Named { path, write, no_follow }| {
+            let path = if no_follow { fs.resolve_entry(&path) } else { fs.resolve(&path) };
+            Ok(Touched { path: path?, write })
+        };
         wanted.into_iter().map(|paths| paths.into_iter().map(one).collect()).collect()
     };
     tokio::task::spawn_blocking(all).await.unwrap_or_else(|crash| {
@@ -70,7 +82,7 @@ pub(super) fn claim(
     keys.extend(declaration.resources.iter().filter_map(|resource| match resource {
         Resource::Workspace { write } => Some(workspace(*write)),
         Resource::Named { name, write } => Some(Key::Named { name: name.clone(), write: *write }),
-        Resource::Path { .. } => None,
+        Resource::Path { .. } | Resource::Command { .. } | Resource::Host { .. } => None,
     }));
     let effect = true_effect(declaration);
     let names_nothing = declaration.resources.is_empty();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use hames_protocol::{Decision, Diff, Effect, Event, Mode, ToolErrorClass};
-use hames_tools::{DenyRule, Grant, Policy, ToolFailure, ToolOutput};
+use hames_tools::{DenyRule, PathGrant, Policy, ToolFailure, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::kit::{Answers, Gate, Setup, TestDoor, TestTool, door, until};
@@ -105,7 +105,7 @@ async fn a_rule_beats_a_grant_and_is_not_asked_about() {
     setup.approver = answers.clone();
     setup.policy = Policy {
         rules: vec![DenyRule { path: "/data/private".into(), only_writes: false }],
-        grants: vec![Grant { path: "/data".into(), write: true }],
+        grants: vec![PathGrant { path: "/data".into(), write: true }],
     };
     let test = setup.build();
     test.run(&[("Read", at("/data/a"))]).await[0].output();

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::future::Future;
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +15,8 @@ use hames_protocol::{
 };
 use hames_tools::{
     Admitted, DirEntry, Door, DoorParts, Expect, FileStat, FsError, FsPath, FsProvider, LockTable, Policy, RunCx,
-    Secrets, ShellError, ShellOutcome, ShellProvider, ShellRequest, StagedWrite, Tool, ToolCx, ToolFailure, ToolOutput,
-    ToolSet, WalkEntry, WalkOptions,
+    Secrets, ShellError, ShellOutcome, ShellProvider, ShellRequest, Staged, Tool, ToolCx, ToolFailure, ToolOutput,
+    ToolSet,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -93,7 +92,7 @@ impl TestTool {
 
 pub(crate) fn touching(effect: Effect, input: &Value) -> Declaration {
     let write = !matches!(effect, Effect::Read | Effect::Session);
-    let path = input["path"].as_str().map(|path| Resource::Path { path: path.into(), write });
+    let path = input["path"].as_str().map(|path| Resource::path(path, write));
     Declaration::new(effect, path.into_iter().collect())
 }
 
@@ -267,21 +266,13 @@ impl FsProvider for StubFs {
     fn list(&self, _: &FsPath) -> Result<Vec<DirEntry>, FsError> {
         Err(FsError::Cancelled)
     }
-    fn write(
-        &self,
-        _: &FsPath,
-        _: &[u8],
-        _: &Expect,
-        _: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
-    ) -> Result<StagedWrite, FsError> {
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.resolve(path)
+    }
+    fn stage_write(&self, _: &FsPath, _: &[u8], _: &Expect, _: Option<u32>) -> Result<Box<dyn Staged>, FsError> {
         Err(FsError::Cancelled)
     }
-    fn walk(
-        &self,
-        _: &FsPath,
-        _: &WalkOptions,
-        _: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
-    ) -> Result<(), FsError> {
+    fn stage_remove(&self, _: &FsPath, _: &Expect) -> Result<Box<dyn Staged>, FsError> {
         Err(FsError::Cancelled)
     }
 }
@@ -387,6 +378,7 @@ impl Setup {
             tools: ToolSet::new(tools).unwrap(),
             policy: self.policy,
             fs: fs.clone(),
+            preview: None,
             shell: Arc::new(NoShell),
             blobs: blobs.clone(),
             approver: self.approver,

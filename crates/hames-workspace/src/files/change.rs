@@ -4,7 +4,7 @@
 //! is recorded, with the old content kept as a blob, before the new content takes its place.
 
 use hames_protocol::{BlobSource, Diff, Event, FileChanged, FileHash};
-use hames_tools::{Expect, FileKind, FsError, FsPath, StagedWrite, ToolCx, ToolFailure, ToolOutput};
+use hames_tools::{Expect, FileKind, FsError, FsPath, StagedChange, ToolCx, ToolFailure, ToolOutput};
 
 use super::diff;
 use super::local::wrong_kind;
@@ -117,13 +117,13 @@ impl Change {
             text.push('\n');
             text.push_str(&diff::hunks(&diff, MODEL_DIFF.min(cx.cap_bytes.saturating_sub(text.len()))));
         }
-        let files = vec![FileHash { path: key(&path), hash: written.after_hash }];
+        let files = vec![FileHash { path: key(&path), hash: written.after_hash.unwrap_or_default() }];
         Ok(ToolOutput { text, diffs: vec![diff], files, ..ToolOutput::default() })
     }
 }
 
 /// Records that the file is about to change.
-fn record(cx: &ToolCx, path: &FsPath, staged: &StagedWrite) -> Result<(), FsError> {
+fn record(cx: &ToolCx, path: &FsPath, staged: &StagedChange) -> Result<(), FsError> {
     let refused = |reason: String| FsError::NotRecorded(reason);
     let before = match &staged.before {
         Some(before) => {
@@ -136,8 +136,9 @@ fn record(cx: &ToolCx, path: &FsPath, staged: &StagedWrite) -> Result<(), FsErro
         call_id: cx.call_id.clone(),
         path: key(path),
         before,
-        after: Some(staged.after_hash.clone()),
+        after: staged.after_hash.clone(),
         mode: Some(staged.mode),
+        link: None,
     };
     cx.record_blocking(vec![Event::FileChanged(changed)]).map_err(|failure| refused(failure.message))
 }

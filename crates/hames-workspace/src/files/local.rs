@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use hames_tools::{
-    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, StagedWrite, WalkEntry, WalkOptions,
+    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, Staged, StagedChange, WalkEntry, WalkOptions,
 };
 use rustix::io::Errno;
 
@@ -208,10 +208,22 @@ impl FsProvider for LocalFs {
         path: &FsPath,
         content: &[u8],
         expect: &Expect,
-        record: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
-    ) -> Result<StagedWrite, FsError> {
+        record: &mut dyn FnMut(&StagedChange) -> Result<(), FsError>,
+    ) -> Result<StagedChange, FsError> {
         let (anchor, relative) = self.anchor(path)?;
         write::replace(write::Target { anchor, relative, path, denied: &self.denied }, content, expect, record)
+    }
+
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.resolve(path)
+    }
+
+    fn stage_write(&self, path: &FsPath, _: &[u8], _: &Expect, _: Option<u32>) -> Result<Box<dyn Staged>, FsError> {
+        Err(io_failure(&path.shown, "cannot be staged"))
+    }
+
+    fn stage_remove(&self, path: &FsPath, _: &Expect) -> Result<Box<dyn Staged>, FsError> {
+        Err(io_failure(&path.shown, "cannot be removed"))
     }
 
     fn walk(

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hames_tools::{Expect, FileKind, FsError, FsPath, StagedWrite};
+use hames_tools::{Expect, FileKind, FsError, FsPath, StagedChange};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -36,7 +36,7 @@ pub(super) struct Target<'a> {
     pub(super) denied: &'a Denied,
 }
 
-type Record<'a> = &'a mut dyn FnMut(&StagedWrite) -> Result<(), FsError>;
+type Record<'a> = &'a mut dyn FnMut(&StagedChange) -> Result<(), FsError>;
 
 /// Replaces the target's content, or makes it.
 pub(super) fn replace(
@@ -44,7 +44,7 @@ pub(super) fn replace(
     content: &[u8],
     expect: &Expect,
     record: Record<'_>,
-) -> Result<StagedWrite, FsError> {
+) -> Result<StagedChange, FsError> {
     let shown = &target.path.shown;
     let Some(name) = target.relative.file_name() else { return Err(wrong_kind(shown, FileKind::Dir, "a file")) };
     let parent = target.relative.parent().unwrap_or(Path::new(""));
@@ -143,11 +143,18 @@ impl Spot<'_> {
         if read as u64 > MAX_BEFORE { Err(too_large(read as u64)) } else { Ok(content) }
     }
 
-    fn create(&self, path: &FsPath, content: &[u8], record: Record<'_>) -> Result<StagedWrite, FsError> {
+    fn create(&self, path: &FsPath, content: &[u8], record: Record<'_>) -> Result<StagedChange, FsError> {
         // The kernel takes the umask off; what is left is the new file's mode.
         let temp = self.stage(content, 0o666).map_err(|error| self.error(error))?;
         let mode = sys::stat(&temp.file).map_err(|error| self.error(error))?.mode;
-        let staged = StagedWrite { target: path.abs.clone(), before: None, after_hash: hash_of(content), mode };
+        let staged = StagedChange {
+            target: path.abs.clone(),
+            before: None,
+            after_hash: Some(hash_of(content)),
+            mode,
+            kind: FileKind::File,
+            proposed: None,
+        };
         record(&staged)?;
         match temp.become_new(self.name) {
             Ok(()) => Ok(staged),
@@ -164,15 +171,22 @@ impl Spot<'_> {
         mut old: Old,
         content: &[u8],
         record: Record<'_>,
-    ) -> Result<StagedWrite, FsError> {
+    ) -> Result<StagedChange, FsError> {
         let temp = if old.meta.links > 1 { None } else { self.stage_like(&old, content)? };
         let in_place = match temp {
             Some(_) => None,
             None => Some(sys::open_write(&self.folder, self.name).map_err(|error| self.error(error))?),
         };
         let before = std::mem::take(&mut old.content);
-        let after_hash = hash_of(content);
-        let staged = StagedWrite { target: path.abs.clone(), before: Some(before), after_hash, mode: old.meta.mode };
+        let after_hash = Some(hash_of(content));
+        let staged = StagedChange {
+            target: path.abs.clone(),
+            before: Some(before),
+            after_hash,
+            mode: old.meta.mode,
+            kind: FileKind::File,
+            proposed: None,
+        };
         record(&staged)?;
         let before = staged.before.as_deref().unwrap_or_default();
         self.unchanged(&old, before)?;

@@ -73,7 +73,7 @@ impl Tool for Glob {
         Declaration {
             cacheable: true,
             cap_bytes: Some(super::RESULT_CAP as u64),
-            ..Declaration::new(Effect::Read, vec![Resource::Path { path, write: false }])
+            ..Declaration::new(Effect::Read, vec![Resource::path(path, false)])
         }
     }
 

@@ -98,7 +98,7 @@ impl Tool for Grep {
         Declaration {
             cacheable: true,
             cap_bytes: Some(super::RESULT_CAP as u64),
-            ..Declaration::new(Effect::Read, vec![Resource::Path { path: Args(input).path().to_owned(), write: false }])
+            ..Declaration::new(Effect::Read, vec![Resource::path(Args(input).path().to_owned(), false)])
         }
     }
 

@@ -81,7 +81,7 @@ impl Tool for Shell {
     fn declare(&self, input: &Value) -> Declaration {
         let mut resources = vec![Resource::Workspace { write: true }];
         if let Some(cwd) = cwd(input) {
-            resources.push(Resource::Path { path: cwd.to_owned(), write: true });
+            resources.push(Resource::path(cwd.to_owned(), true));
         }
         let mut declaration = Declaration::new(Effect::Run, resources);
         declaration.timeout_ms = Some(Limit::of(input).ms);
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(plain.timeout_ms, Some(DEFAULT_TIMEOUT_MS));
         assert!(!plain.cacheable && !plain.polling);
         let elsewhere = shell.declare(&json!({"command": "ls", "cwd": "../other"}));
-        assert_eq!(elsewhere.resources[1], Resource::Path { path: "../other".to_owned(), write: true });
+        assert_eq!(elsewhere.resources[1], Resource::path("../other".to_owned(), true));
     }
 
     #[test]

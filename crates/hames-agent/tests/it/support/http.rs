@@ -22,7 +22,7 @@ pub(crate) async fn over_http(
     let provider = Provider::start(script).await.unwrap();
     let mut endpoint = Endpoint::new("test", provider.base_url());
     change(&mut endpoint);
-    let info = ModelInfo { model: "test/mock-1".parse().unwrap(), context_window: 2_000_000, max_output_tokens: 4_096 };
+    let info = ModelInfo::new("test/mock-1".parse().unwrap(), 2_000_000, 4_096);
     let model = ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default())).unwrap();
     let mut setup = Setup::new([]);
     setup.model = Some(Box::new(model));

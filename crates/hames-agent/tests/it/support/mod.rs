@@ -247,6 +247,7 @@ impl Setup {
             model: ModelRef { provider: "test".into(), id: "script".into() },
             context_window: self.window,
             max_output_tokens: 4_096,
+            images: None,
         };
         let model = ScriptModel::new(info, self.replies.iter().cloned().collect::<VecDeque<_>>(), trace);
         let tools = self.tools.iter().cloned().map(|tool| Arc::new(tool.traced(trace)) as Arc<dyn Tool>).collect();
@@ -254,6 +255,7 @@ impl Setup {
             tools: ToolSet::new(tools).unwrap(),
             policy: Policy::default(),
             fs: Arc::new(tools::StubFs),
+            preview: None,
             shell: Arc::new(tools::NoShell),
             blobs: Arc::new(MemoryBlobs::default()),
             approver: Arc::new(NobodyAnswers),

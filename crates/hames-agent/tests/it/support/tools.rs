@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io::Read;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use async_trait::async_trait;
 use hames_protocol::{Declaration, Effect, Resource, ToolSpec};
 use hames_tools::{
     DirEntry, Expect, FileStat, FsError, FsPath, FsProvider, ShellError, ShellOutcome, ShellProvider, ShellRequest,
-    StagedWrite, Tool, ToolCx, ToolFailure, ToolOutput, WalkEntry, WalkOptions,
+    Staged, Tool, ToolCx, ToolFailure, ToolOutput,
 };
 use serde_json::{Value, json};
 
@@ -94,7 +93,7 @@ impl Tool for TestTool {
     }
     fn declare(&self, input: &Value) -> Declaration {
         let write = !matches!(self.effect, Effect::Read | Effect::Session);
-        let path = input["path"].as_str().map(|path| Resource::Path { path: path.into(), write });
+        let path = input["path"].as_str().map(|path| Resource::path(path, write));
         let resources = if self.effect == Effect::Session { Vec::new() } else { path.into_iter().collect() };
         Declaration::new(self.effect, resources)
     }
@@ -126,21 +125,13 @@ impl FsProvider for StubFs {
     fn list(&self, _: &FsPath) -> Result<Vec<DirEntry>, FsError> {
         Err(FsError::Cancelled)
     }
-    fn write(
-        &self,
-        _: &FsPath,
-        _: &[u8],
-        _: &Expect,
-        _: &mut dyn FnMut(&StagedWrite) -> Result<(), FsError>,
-    ) -> Result<StagedWrite, FsError> {
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.resolve(path)
+    }
+    fn stage_write(&self, _: &FsPath, _: &[u8], _: &Expect, _: Option<u32>) -> Result<Box<dyn Staged>, FsError> {
         Err(FsError::Cancelled)
     }
-    fn walk(
-        &self,
-        _: &FsPath,
-        _: &WalkOptions,
-        _: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
-    ) -> Result<(), FsError> {
+    fn stage_remove(&self, _: &FsPath, _: &Expect) -> Result<Box<dyn Staged>, FsError> {
         Err(FsError::Cancelled)
     }
 }

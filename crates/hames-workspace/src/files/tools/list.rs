@@ -61,7 +61,7 @@ impl Tool for List {
     }
 
     fn declare(&self, input: &Value) -> Declaration {
-        let path = Resource::Path { path: folder(text_of(input, "path")).into(), write: false };
+        let path = Resource::path(folder(text_of(input, "path")), false);
         Declaration { cacheable: true, cap_bytes: Some(CAP), ..Declaration::new(Effect::Read, vec![path]) }
     }
 

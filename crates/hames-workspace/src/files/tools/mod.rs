@@ -45,7 +45,7 @@ fn text_of<'v>(input: &'v Value, name: &str) -> &'v str {
 }
 
 fn changes_file(input: &Value) -> Declaration {
-    let path = Resource::Path { path: text_of(input, "path").into(), write: true };
+    let path = Resource::path(text_of(input, "path"), true);
     Declaration { cap_bytes: Some(EDIT_CAP), ..Declaration::new(Effect::Edit, vec![path]) }
 }
 

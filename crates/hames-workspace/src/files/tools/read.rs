@@ -71,7 +71,7 @@ impl Tool for Read {
     }
 
     fn declare(&self, input: &Value) -> Declaration {
-        let path = Resource::Path { path: text_of(input, "path").into(), write: false };
+        let path = Resource::path(text_of(input, "path"), false);
         Declaration { cacheable: true, cap_bytes: Some(CAP), ..Declaration::new(Effect::Read, vec![path]) }
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use hames_tools::{Expect, FsError, FsProvider, StagedWrite, WalkOptions};
+use hames_tools::{Expect, FsError, FsProvider, StagedChange, WalkOptions};
 use hames_workspace::files::{LocalFs, LocalFsOptions, remove_staged_beside};
 use serde_json::json;
 
@@ -164,7 +164,7 @@ fn whoever_writes_while_a_change_is_recorded_wins() {
     let bench = Bench::new();
     bench.file("f", "one");
     let path = bench.fs.resolve("f").unwrap();
-    let mut touch = |_: &StagedWrite| {
+    let mut touch = |_: &StagedChange| {
         bench.file("f", "one");
         Ok(())
     };
@@ -172,7 +172,7 @@ fn whoever_writes_while_a_change_is_recorded_wins() {
     assert_eq!(bench.bytes("f"), b"two");
     // A new file that somebody else makes meanwhile is theirs.
     let path = bench.fs.resolve("new").unwrap();
-    let mut make = |_: &StagedWrite| {
+    let mut make = |_: &StagedChange| {
         bench.file("new", "theirs");
         Ok(())
     };

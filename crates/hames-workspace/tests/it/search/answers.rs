@@ -333,7 +333,7 @@ fn a_link_is_found_under_its_own_name_and_leads_nowhere_outside() {
 
 #[test]
 fn both_tools_declare_a_cacheable_read_of_their_path() {
-    let read = |path: &str| vec![Resource::Path { path: path.into(), write: false }];
+    let read = |path: &str| vec![Resource::path(path, false)];
     for tool in [&Grep::new() as &dyn Tool, &Glob::new()] {
         let declared = tool.declare(&json!({"pattern": "x", "path": "src"}));
         assert_eq!((declared.effect, declared.cacheable, declared.cap_bytes), (Effect::Read, true, Some(30 * 1024)));
