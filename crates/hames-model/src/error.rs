@@ -3,10 +3,11 @@
 mod classify;
 mod delay;
 mod envelope;
+mod parameter;
 
 use std::time::SystemTime;
 
-use hames_protocol::{ErrorClass, Failure};
+use hames_protocol::{ErrorClass, Failure, Stated};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -16,6 +17,9 @@ use crate::Endpoint;
 
 /// Bytes of a provider's own words that are kept.
 const MAX_WORDS_BYTES: usize = 2 * 1024;
+
+/// Bytes of a code or a parameter's name that are kept.
+const MAX_CODE_BYTES: usize = 100;
 
 /// Headers in which providers give a request its id, best known first.
 const REQUEST_ID_HEADERS: [&str; 6] =
@@ -125,7 +129,24 @@ impl Place {
         let message = format!("{} {what}{} ({}{status}). {next}.", self.name, page.unwrap_or_default(), self.host);
         let mut failure = Failure::new(class, message);
         failure.provider_message = self.words(&envelope.message);
+        failure.stated = self.stated(class, envelope);
         failure
+    }
+
+    /// What a body states that can be acted on; `None` where that is nothing.
+    fn stated(&self, class: ErrorClass, envelope: &Envelope) -> Option<Box<Stated>> {
+        use ErrorClass::*;
+        let about_request =
+            matches!(class, InvalidRequest | InvalidRequestFixable | MaxTokensTooLarge | UnsupportedInput | WireRule);
+        let named = || parameter::named(&envelope.message);
+        let parameter = about_request.then(|| envelope.param.clone().or_else(named)).flatten();
+        let stated = Stated {
+            code: envelope.code.as_deref().map(|code| clipped(&self.masked(code), MAX_CODE_BYTES)),
+            instead: parameter.as_ref().and_then(|_| parameter::instead(&envelope.message)),
+            parameter: parameter.map(|name| clipped(&self.masked(&name), MAX_CODE_BYTES)),
+            ..Stated::default()
+        };
+        (stated != Stated::default()).then(|| Box::new(stated))
     }
 
     /// What happened and what to do next, for each class a provider can cause.

@@ -119,6 +119,33 @@ pub struct Failure {
     /// How long the provider asked to wait, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What the provider stated besides words, where it stated anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stated: Option<Box<Stated>>,
+}
+
+/// What a refusal states in a form that can be acted on. Everything is the provider's claim and nothing is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stated {
+    /// The most specific code or type, as the provider spells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The parameter of the request that it refuses, in snake case (`max_tokens`, `messages[0].role`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
+    /// The parameter it wants instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// The most tokens it takes, of whatever kind the class names: of the window at `context_overflow`, of the output at
+    /// `max_tokens_too_large`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_tokens: Option<u64>,
+    /// The tokens the request asked for by its count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_tokens: Option<u64>,
+    /// Whether the server is still loading its model: it will answer, but not within seconds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_loading: bool,
 }
 
 impl Failure {
@@ -132,7 +159,18 @@ impl Failure {
             retryable: false,
             request_id: None,
             retry_after_ms: None,
+            stated: None,
         }
+    }
+
+    /// The parameter of the request that the provider refused, where it named one.
+    pub fn parameter(&self) -> Option<&str> {
+        self.stated.as_ref()?.parameter.as_deref()
+    }
+
+    /// Whether the server is still loading its model.
+    pub fn is_loading(&self) -> bool {
+        self.stated.as_ref().is_some_and(|stated| stated.is_loading)
     }
 
     /// The same failure, marked as worth trying again.

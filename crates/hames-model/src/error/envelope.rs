@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::delay;
+use super::{delay, parameter};
 
 /// JSON inside strings is unwrapped this often: gateways in front of gateways quote each other.
 const MAX_DEPTH: usize = 8;
@@ -21,6 +21,10 @@ pub(crate) struct Envelope {
     pub(crate) words: String,
     /// Codes, types and reasons, in lower case.
     pub(crate) codes: Vec<String>,
+    /// The code that says most, as it is spelt.
+    pub(crate) code: Option<String>,
+    /// The parameter the refusal is about, as it is spelt.
+    pub(crate) param: Option<String>,
     /// A status stated in the body.
     pub(crate) status: Option<u16>,
     /// A delay stated in the body.
@@ -100,6 +104,7 @@ impl Envelope {
                     self.delay = self.delay.or(seconds).or_else(|| delay::spoken(value.as_str()?));
                 }
                 "resets_at" => self.resets_at = value.as_u64(),
+                "loc" => self.param = self.param.take().or_else(|| parameter::of_place(value)),
                 "quotaId" => self.is_daily |= value.as_str().is_some_and(|id| id.contains("PerDay")),
                 _ => {}
             }
@@ -136,10 +141,15 @@ impl Envelope {
                 if let Ok(number) = code.parse::<u16>() {
                     self.status = self.status.or(as_status(u64::from(number)));
                 }
-                let code = code.to_lowercase();
                 if name == "param" {
-                    self.codes.push(format!("param:{code}"));
+                    self.param.get_or_insert_with(|| parameter::snake(code));
                 } else {
+                    // What is called a code says more than a type, and a word more than a number.
+                    let says_more = name == "code" || self.code.is_none();
+                    if says_more && !code.contains(' ') && code.parse::<u64>().is_err() {
+                        self.code = Some(code.clone());
+                    }
+                    let code = code.to_lowercase();
                     if code.contains(' ') {
                         self.words.push_str(&code);
                         self.words.push('\n');

@@ -163,6 +163,52 @@ fn a_refusal_carries_its_request_id_and_the_delay_asked_for() {
 }
 
 #[test]
+fn a_refusal_states_its_code_and_the_parameter_it_is_about() {
+    let cases = [
+        (
+            r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#,
+            Some("unsupported_parameter"),
+            Some("max_tokens"),
+            Some("max_completion_tokens"),
+        ),
+        (
+            r#"{"error":{"message":"no","type":"invalid_request_error","param":"messages[0].role","code":"unsupported_value"}}"#,
+            Some("unsupported_value"),
+            Some("messages[0].role"),
+            None,
+        ),
+        (
+            r#"{"detail":[{"type":"extra_forbidden","loc":["body","min_p"],"msg":"Extra inputs are not permitted"}]}"#,
+            Some("extra_forbidden"),
+            Some("min_p"),
+            None,
+        ),
+        (
+            r#"{"code":"invalid-argument","error":"Argument not supported on this model: reasoningEffort"}"#,
+            Some("invalid-argument"),
+            Some("reasoning_effort"),
+            None,
+        ),
+        (r#"{"error":{"message":"Unknown name \"seed\": Cannot find field.","code":400}}"#, None, Some("seed"), None),
+        (
+            r#"{"object":"error","message":"no","type":"BadRequestError","param":null,"code":400}"#,
+            Some("BadRequestError"),
+            None,
+            None,
+        ),
+        (r#"{"error":"no"}"#, None, None, None),
+        ("", None, None, None),
+    ];
+    for (body, code, parameter, instead) in cases {
+        let failure = place().refused(400, &HeaderMap::new(), body.as_bytes());
+        let stated = failure.stated.clone().map(|stated| *stated).unwrap_or_default();
+        assert_eq!(stated.code.as_deref(), code, "{body}");
+        assert_eq!(stated.parameter.as_deref(), parameter, "{body}");
+        assert_eq!(stated.instead.as_deref(), instead, "{body}");
+    }
+}
+
+#[test]
 fn a_redirect_is_told_and_not_followed() {
     let failure = place().refused(308, &headers(&[("location", "https://other.example/v1?key=1")]), b"");
     assert_eq!((failure.class, failure.retryable), (WrongBaseUrl, false));

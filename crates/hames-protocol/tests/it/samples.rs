@@ -101,6 +101,14 @@ fn failure() -> Failure {
         retryable: true,
         request_id: Some("req_1".into()),
         retry_after_ms: Some(1_500),
+        stated: Some(Box::new(Stated {
+            code: Some("rate_limit_exceeded".into()),
+            parameter: Some("max_tokens".into()),
+            instead: Some("max_completion_tokens".into()),
+            limit_tokens: Some(4_096),
+            requested_tokens: Some(4_097),
+            is_loading: true,
+        })),
     }
 }
 
