@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::ConfigCommand;
-use crate::config::{Config, Origin, Provider, is_secret_name, shown_url};
+use crate::config::{Config, ModelsDev, Origin, Provider, is_secret_name, shown_url};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -49,6 +49,7 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         ("thinking", provider.thinking.map(|thinking| json!(thinking.name()))),
         ("thinking_level", provider.thinking_level.map(|level| json!(level.as_str()))),
         ("session_header", provider.session_header.as_ref().map(|header| json!(header))),
+        ("catalog", provider.catalog.as_ref().map(|name| json!(name))),
         ("max_tokens", provider.max_tokens.map(|tokens| json!(tokens))),
         ("replay_reasoning", provider.replay_reasoning.map(|replay| json!(replay))),
         ("timeouts.connect_s", timeouts.connect_s.map(|s| json!(s))),
@@ -68,6 +69,14 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
     out
 }
 
+fn models_dev(setting: &ModelsDev) -> String {
+    match setting {
+        ModelsDev::On => "on".into(),
+        ModelsDev::Off => "off".into(),
+        ModelsDev::At(url) => shown_url(url),
+    }
+}
+
 fn as_text(config: &Config, home: &Home) -> Vec<String> {
     let file = &config.file;
     let exists = if file.exists { "" } else { " (does not exist)" };
@@ -81,6 +90,7 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
         Err(Stop::Failed(failure)) => format!("model        none: {}", failure.message),
         Err(Stop::OutputClosed) => String::new(),
     });
+    lines.push(format!("models.dev   {}", models_dev(&file.catalog.models_dev)));
     for provider in &config.providers {
         lines.push(String::new());
         lines.push(format!("provider {}", provider.name));
@@ -118,6 +128,7 @@ fn as_json(config: &Config, home: &Home) -> Value {
             "value": chosen.info.model.to_string(),
             "from": config.origin_text(&chosen.origin),
         })),
+        "models_dev": models_dev(&config.file.catalog.models_dev),
         "providers": providers,
         "warnings": config.file.warnings,
     })

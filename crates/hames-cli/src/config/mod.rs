@@ -3,9 +3,12 @@
 //! Read once, never written. Nothing in the project's folder is ever read: a repository cannot configure Hames.
 
 mod file;
+mod keys;
 mod layers;
+mod nearest;
 mod providers;
+mod read;
 
-pub(crate) use file::Thinking;
+pub(crate) use file::{ModelsDev, Thinking};
 pub(crate) use layers::{Chosen, Config, Origin};
 pub(crate) use providers::{Provider, is_secret_name, shown_url};

@@ -2,8 +2,9 @@
 
 use hames_protocol::ThinkingLevel;
 
-use super::file::{At, FileModel, FileProvider, Thinking, Timeouts, is_http_url};
+use super::file::{At, FileModel, FileProvider, Thinking, Timeouts};
 use super::layers::Origin;
+use super::read::is_http_url;
 use crate::env::{Env, host_of};
 use crate::exit::Stop;
 
@@ -108,6 +109,8 @@ pub(crate) struct Provider {
     pub(crate) thinking: Option<Thinking>,
     pub(crate) thinking_level: Option<ThinkingLevel>,
     pub(crate) models: Vec<FileModel>,
+    /// The provider in the catalog whose models these are, where the file says so.
+    pub(crate) catalog: Option<String>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) replay_reasoning: Option<bool>,
     pub(crate) timeouts: Timeouts,
@@ -185,6 +188,7 @@ impl Provider {
         provider.session_header = file.session_header.as_ref().map(|at| at.value.clone());
         provider.thinking = file.thinking.as_ref().map(|at| at.value).or(provider.thinking);
         provider.thinking_level = file.thinking_level.as_ref().map(|at| at.value);
+        provider.catalog = file.catalog.as_ref().map(|at| at.value.clone());
         provider.max_tokens = file.max_tokens.as_ref().map(|at| at.value);
         provider.replay_reasoning = file.replay_reasoning.as_ref().map(|at| at.value);
         provider.timeouts = file.timeouts;
@@ -208,6 +212,7 @@ impl Provider {
             thinking: None,
             thinking_level: None,
             models: Vec::new(),
+            catalog: None,
             max_tokens: None,
             replay_reasoning: None,
             timeouts: Timeouts::default(),

@@ -1,0 +1,32 @@
+//! Every key the configuration file may hold, one table for each object.
+//!
+//! The reader knows no other, `config.example.jsonc` shows each, and a test holds both to that.
+
+/// Of the file.
+pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog"];
+
+/// Of one provider.
+pub(crate) const PROVIDER: &[&str] = &[
+    "base_url",
+    "api_key",
+    "api_key_env",
+    "api",
+    "thinking",
+    "thinking_level",
+    "headers",
+    "session_header",
+    "models",
+    "catalog",
+    "max_tokens",
+    "replay_reasoning",
+    "timeouts",
+];
+
+/// Of one model of a provider.
+pub(crate) const MODEL: &[&str] = &["id", "context_window", "max_output"];
+
+/// Of a provider's `timeouts`.
+pub(crate) const TIMEOUTS: &[&str] = &["connect_s", "first_byte_s", "idle_s"];
+
+/// Of `catalog`.
+pub(crate) const CATALOG: &[&str] = &["models_dev"];

@@ -1,0 +1,303 @@
+//! Reads the configuration file's syntax tree, which still knows where everything stood: a wrong value is an error that
+//! names file, line, key and what is expected, a key nobody knows a warning that names the one that was probably meant.
+//!
+//! The keys of each object are listed in `keys`. A key of a new section goes there first; without it, it is unknown.
+
+use std::path::Path;
+
+use hames_protocol::ModelRef;
+use jsonc_parser::ast::{Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+
+use super::file::{At, FileCatalog, FileConfig, FileModel, FileProvider, ModelsDev, Thinking, Timeouts};
+use super::keys;
+use super::nearest::nearest;
+use crate::exit::Stop;
+
+/// Seconds beyond this (a day) are a slip of the finger.
+const MAX_TIMEOUT_S: u64 = 86_400;
+/// Characters of a wrong value that are repeated.
+const SHOWN_CHARS: usize = 40;
+
+/// Walks the syntax tree; knows how to say where something is.
+pub(super) struct Reader<'t> {
+    pub(super) path: &'t Path,
+    pub(super) text: &'t str,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    pub(super) fn root(&mut self, object: &Object<'_>, config: &mut FileConfig) -> Result<(), Stop> {
+        for property in self.known(object, "", keys::ROOT) {
+            let key = property.name.as_str();
+            match key {
+                "model" => config.model = self.model_ref(&property.value, key)?,
+                "providers" => {
+                    for entry in &self.object(&property.value, key)?.properties {
+                        let name = entry.name.as_str();
+                        if name.is_empty() || name.contains('/') || name.chars().any(char::is_whitespace) {
+                            let line = self.line(entry.start());
+                            return Err(Stop::configuration(format!(
+                                "{}:{line}: {name:?} cannot be the name of a provider; it should be a name without blanks and slashes",
+                                self.path.display()
+                            )));
+                        }
+                        let provider = self.provider(entry)?;
+                        config.providers.retain(|(other, _)| other != name);
+                        config.providers.push((name.to_owned(), provider));
+                    }
+                }
+                "catalog" => config.catalog = self.catalog(&property.value, key)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn provider(&mut self, entry: &ObjectProp<'_>) -> Result<FileProvider, Stop> {
+        let base = format!("providers.{}", entry.name.as_str());
+        let mut out = FileProvider { line: self.line(entry.start()), ..FileProvider::default() };
+        for property in self.known(self.object(&entry.value, &base)?, &base, keys::PROVIDER) {
+            let value = &property.value;
+            let key = format!("{base}.{}", property.name.as_str());
+            match property.name.as_str() {
+                "base_url" => out.base_url = Some(self.url(value, &key)?),
+                "api_key" => out.api_key = Some(self.string(value, &key)?),
+                "api_key_env" => out.api_key_env = Some(self.string(value, &key)?),
+                "api" => self.chat(value, &key)?,
+                "thinking" => {
+                    out.thinking = Some(self.choice(value, &key, "bool, effort, reasoning, type", |name| {
+                        Thinking::NAMES.iter().find(|(known, _)| *known == name).map(|(_, thinking)| *thinking)
+                    })?);
+                }
+                "thinking_level" => {
+                    out.thinking_level =
+                        Some(self.choice(value, &key, "off, low, medium, high", |name| name.parse().ok())?);
+                }
+                "headers" => out.headers = self.headers(value, &key)?,
+                "session_header" => {
+                    let header = self.string(value, &key)?;
+                    if !is_header_name(&header.value) {
+                        return Err(self.wrong(value, &key, "the name of an HTTP header"));
+                    }
+                    out.session_header = Some(header);
+                }
+                "models" => out.models = self.models(value, &key)?,
+                "max_tokens" => out.max_tokens = Some(self.count(value, &key)?),
+                "replay_reasoning" => out.replay_reasoning = Some(self.boolean(value, &key)?),
+                "timeouts" => out.timeouts = self.timeouts(value, &key)?,
+                "catalog" => out.catalog = Some(self.string(value, &key)?),
+                _ => {}
+            }
+        }
+        if let (Some(_), Some(env)) = (&out.api_key, &out.api_key_env) {
+            return Err(Stop::configuration(format!(
+                "{}:{}: {base} has both api_key and api_key_env; keep one of them",
+                self.path.display(),
+                env.line
+            )));
+        }
+        Ok(out)
+    }
+
+    /// The one protocol there is so far.
+    fn chat(&self, value: &Value<'_>, key: &str) -> Result<(), Stop> {
+        if self.string(value, key)?.value == "chat" { Ok(()) } else { Err(self.wrong(value, key, "\"chat\"")) }
+    }
+
+    fn headers(&self, value: &Value<'_>, key: &str) -> Result<Vec<(String, At<String>)>, Stop> {
+        let mut out = Vec::new();
+        for property in &self.object(value, key)?.properties {
+            let name = property.name.as_str();
+            let key = format!("{key}.{name}");
+            if !is_header_name(name) {
+                return Err(self.wrong(&property.value, &key, "a name of letters, digits and hyphens"));
+            }
+            let text = self.string(&property.value, &key)?;
+            if !text.value.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b)) {
+                return Err(self.wrong(&property.value, &key, "one line of plain ASCII text"));
+            }
+            out.push((name.to_owned(), text));
+        }
+        Ok(out)
+    }
+
+    fn models(&mut self, value: &Value<'_>, key: &str) -> Result<Vec<FileModel>, Stop> {
+        let Value::Array(array) = value else { return Err(self.wrong(value, key, "an array of { \"id\": … }")) };
+        let mut out = Vec::new();
+        for (at, element) in array.elements.iter().enumerate() {
+            let base = format!("{key}[{at}]");
+            let mut model = FileModel { id: String::new(), context_window: None, max_output: None };
+            for property in self.known(self.object(element, &base)?, &base, keys::MODEL) {
+                let key = format!("{base}.{}", property.name.as_str());
+                match property.name.as_str() {
+                    "id" => model.id = self.string(&property.value, &key)?.value,
+                    "context_window" => model.context_window = Some(self.count(&property.value, &key)?.value),
+                    "max_output" => model.max_output = Some(self.count(&property.value, &key)?.value),
+                    _ => {}
+                }
+            }
+            if model.id.is_empty() {
+                return Err(self.wrong(element, &base, "an object with an \"id\""));
+            }
+            out.push(model);
+        }
+        Ok(out)
+    }
+
+    fn timeouts(&mut self, value: &Value<'_>, key: &str) -> Result<Timeouts, Stop> {
+        let mut out = Timeouts::default();
+        for property in self.known(self.object(value, key)?, key, keys::TIMEOUTS) {
+            let key = format!("{key}.{}", property.name.as_str());
+            let slot = match property.name.as_str() {
+                "connect_s" => &mut out.connect_s,
+                "first_byte_s" => &mut out.first_byte_s,
+                "idle_s" => &mut out.idle_s,
+                _ => continue,
+            };
+            let seconds = self.count(&property.value, &key)?.value;
+            if seconds > MAX_TIMEOUT_S {
+                return Err(self.wrong(&property.value, &key, "seconds, 86400 at most"));
+            }
+            *slot = Some(seconds);
+        }
+        Ok(out)
+    }
+
+    fn catalog(&mut self, value: &Value<'_>, key: &str) -> Result<FileCatalog, Stop> {
+        let mut out = FileCatalog::default();
+        for property in self.known(self.object(value, key)?, key, keys::CATALOG) {
+            let key = format!("{key}.{}", property.name.as_str());
+            if property.name.as_str() == "models_dev" {
+                out.models_dev = match &property.value {
+                    Value::BooleanLit(flag) if flag.value => ModelsDev::On,
+                    Value::BooleanLit(_) => ModelsDev::Off,
+                    Value::StringLit(url) if is_http_url(&url.value) => ModelsDev::At(url.value.to_string()),
+                    other => return Err(self.wrong(other, &key, "true, false or the URL of a mirror")),
+                };
+            }
+        }
+        Ok(out)
+    }
+
+    fn model_ref(&self, value: &Value<'_>, key: &str) -> Result<Option<At<ModelRef>>, Stop> {
+        const WANTED: &str = "\"provider/model\"";
+        let Value::StringLit(text) = value else { return Err(self.wrong(value, key, WANTED)) };
+        let model = text.value.parse().map_err(|_| self.wrong(value, key, WANTED))?;
+        Ok(Some(self.at(value, model)))
+    }
+
+    fn url(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
+        let url = self.string(value, key)?;
+        if !is_http_url(&url.value) {
+            return Err(self.wrong(value, key, "a URL that begins with http:// or https://"));
+        }
+        Ok(url)
+    }
+
+    fn choice<T>(
+        &self,
+        value: &Value<'_>,
+        key: &str,
+        allowed: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<At<T>, Stop> {
+        let wanted = format!("one of {allowed}");
+        let Value::StringLit(text) = value else { return Err(self.wrong(value, key, &wanted)) };
+        let read = read(&text.value).ok_or_else(|| self.wrong(value, key, &wanted))?;
+        Ok(self.at(value, read))
+    }
+
+    fn string(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
+        match value {
+            Value::StringLit(text) if !text.value.trim().is_empty() => Ok(self.at(value, text.value.trim().to_owned())),
+            _ => Err(self.wrong(value, key, "a string that is not empty")),
+        }
+    }
+
+    fn count(&self, value: &Value<'_>, key: &str) -> Result<At<u64>, Stop> {
+        match value {
+            Value::NumberLit(number) => match number.value.parse() {
+                Ok(count) if count > 0 => Ok(self.at(value, count)),
+                _ => Err(self.wrong(value, key, "a whole number above 0")),
+            },
+            _ => Err(self.wrong(value, key, "a whole number above 0")),
+        }
+    }
+
+    fn boolean(&self, value: &Value<'_>, key: &str) -> Result<At<bool>, Stop> {
+        match value {
+            Value::BooleanLit(flag) => Ok(self.at(value, flag.value)),
+            _ => Err(self.wrong(value, key, "true or false")),
+        }
+    }
+
+    fn object<'v, 'a>(&self, value: &'v Value<'a>, key: &str) -> Result<&'v Object<'a>, Stop> {
+        value.as_object().ok_or_else(|| self.wrong(value, key, "an object"))
+    }
+
+    fn at<T>(&self, value: &Value<'_>, read: T) -> At<T> {
+        At { value: read, line: self.line(value.start()) }
+    }
+
+    pub(super) fn wrong(&self, value: &Value<'_>, key: &str, expected: &str) -> Stop {
+        let found = match value {
+            Value::StringLit(text) if text.value.is_empty() => "; it is empty".to_owned(),
+            // A key, a header and a password in a URL are never repeated.
+            Value::StringLit(_) if may_hold_a_secret(key) => String::new(),
+            Value::StringLit(text) => format!("; it is {:?}", text.value.chars().take(SHOWN_CHARS).collect::<String>()),
+            Value::NumberLit(number) => format!("; it is {}", number.value),
+            Value::BooleanLit(flag) => format!("; it is {}", flag.value),
+            Value::Object(_) => "; it is an object".to_owned(),
+            Value::Array(_) => "; it is an array".to_owned(),
+            Value::NullKeyword(_) => "; it is null".to_owned(),
+        };
+        let line = self.line(value.start());
+        Stop::configuration(format!("{}:{line}: {key} should be {expected}{found}", self.path.display()))
+    }
+
+    /// The members that a table of keys names. Every other one becomes a warning: it may belong to a newer version.
+    fn known<'v, 'a>(
+        &mut self,
+        object: &'v Object<'a>,
+        base: &str,
+        keys: &[&'static str],
+    ) -> impl Iterator<Item = &'v ObjectProp<'a>> + use<'v, 'a> {
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            object.properties.iter().partition(|property| keys.contains(&property.name.as_str()));
+        for property in unknown {
+            let name = property.name.as_str();
+            let key = if base.is_empty() { name.to_owned() } else { format!("{base}.{name}") };
+            let meant = nearest(name, keys.iter().copied(), 1);
+            let meant = meant.first().map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+            let known: Vec<&str> = keys.iter().copied().filter(|key| !key.starts_with('$')).collect();
+            self.warnings.push(format!(
+                "{}:{}: {key} is not known and has no effect; {meant}known: {}",
+                self.path.display(),
+                self.line(property.start()),
+                known.join(", ")
+            ));
+        }
+        known.into_iter()
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
+    }
+}
+
+/// Whether this is a URL a request can be sent to.
+pub(crate) fn is_http_url(url: &str) -> bool {
+    url.strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))
+        .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/') && !rest.contains(char::is_whitespace))
+}
+
+/// Whether the value of this key may be something that nobody should see.
+fn may_hold_a_secret(key: &str) -> bool {
+    key.ends_with(".api_key") || key.ends_with(".base_url") || key.contains(".headers.")
+}
+
+pub(crate) fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
