@@ -226,6 +226,12 @@ pub trait FsProvider: Send + Sync {
     /// Like [`resolve`](Self::resolve), but names the entry itself: a link at the end is not followed.
     fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError>;
 
+    /// What a symbolic link leads to, as it is written; `path` names the link itself. A filesystem without links has
+    /// nothing to answer, one over another passes the question on.
+    fn read_link(&self, path: &FsPath) -> Result<Vec<u8>, FsError> {
+        Err(FsError::WrongKind { path: path.shown.clone(), found: "no link", wanted: "a link" })
+    }
+
     /// Stages a whole file's content: makes missing folders and checks `expect`. The file keeps the mode bits of the
     /// one it replaces; `mode` is for a new one, else what the system gives.
     fn stage_write(

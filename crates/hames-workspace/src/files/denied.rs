@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hames_tools::FileKind;
 
-use super::resolve;
+use super::resolve::{self, Ending};
 use super::sys::{self, Meta};
 
 /// How long what was found inside the places stays known. A hard link can only lead to a file that was there before,
@@ -96,7 +96,8 @@ pub(super) struct DeniedNow {
 
 impl DeniedNow {
     fn look(places: &[PathBuf], seen: Vec<Option<Meta>>) -> Self {
-        let real: Vec<_> = places.iter().filter_map(|path| resolve::resolve(Path::new("/"), path).ok()).collect();
+        let real: Vec<_> =
+            places.iter().filter_map(|path| resolve::resolve(Path::new("/"), path, Ending::Followed).ok()).collect();
         let identities = real.iter().filter_map(|place| Some(place.meta?.identity)).collect();
         let paths = places.iter().cloned().chain(real.into_iter().map(|place| place.path)).collect();
         DeniedNow { seen, paths, identities }
@@ -105,6 +106,11 @@ impl DeniedNow {
     /// Whether a path lies in a denied place or is one, going by how it is written.
     pub(super) fn covers_written(&self, path: &Path) -> bool {
         self.paths.iter().any(|place| path.starts_with(place))
+    }
+
+    /// Whether a denied place lies at or below a path, going by how it is written.
+    pub(super) fn lies_below(&self, path: &Path) -> bool {
+        self.paths.iter().any(|place| place.starts_with(path))
     }
 
     /// Whether a path without links lies in a denied place or is one, however it is written. `known` is a folder that

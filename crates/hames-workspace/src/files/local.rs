@@ -12,14 +12,15 @@ use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use hames_tools::{
-    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, Staged, StagedChange, WalkEntry, WalkOptions,
-};
+use hames_tools::{DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, Staged, WalkEntry, WalkOptions};
 use rustix::io::Errno;
 
 use super::denied::{Denied, DeniedNow};
-use super::resolve::{self, Place};
+use super::remove;
+use super::resolve::{self, Ending, Place};
+use super::stage::Ground;
 use super::suggest;
 use super::sys::{self, Anchor, Meta, Walker};
 use super::walk;
@@ -50,8 +51,8 @@ pub struct LocalFsOptions {
 #[derive(Debug)]
 pub struct LocalFs {
     root: PathBuf,
-    within: Anchor,
-    everywhere: Anchor,
+    within: Arc<Ground>,
+    everywhere: Arc<Ground>,
     denied: Denied,
 }
 
@@ -73,11 +74,26 @@ impl LocalFs {
         }
         let within = Anchor::open(&canonical, walker).map_err(|error| fs_error(&shown, error))?;
         let everywhere = Anchor::open(Path::new("/"), walker).map_err(|error| fs_error("/", error))?;
+        let [within, everywhere] = [within, everywhere].map(|anchor| Arc::new(Ground::new(anchor)));
         Ok(Self { root: canonical, within, everywhere, denied })
     }
 
-    /// The anchor a path is opened beneath, and the path from there.
-    fn anchor<'p>(&self, path: &'p FsPath) -> Result<(&Anchor, &'p Path), FsError> {
+    fn place(&self, path: &str, ending: Ending) -> Result<FsPath, FsError> {
+        if path.is_empty() {
+            return Err(io_failure("the empty path", "name a file or folder"));
+        }
+        if path.contains('\0') {
+            return Err(io_failure(&path.replace('\0', "\\0"), "a path cannot hold a NUL byte"));
+        }
+        let place = resolve::resolve(&self.root, Path::new(path), ending).map_err(|error| fs_error(path, error))?;
+        if self.denied.look().covers(&place.path, Some(&self.root)) {
+            return Err(FsError::Denied { path: path.to_owned() });
+        }
+        Ok(self.fs_path(place.path, place.meta.map(|meta| meta.identity)))
+    }
+
+    /// What a path is opened beneath, and the path from there.
+    fn ground<'p>(&self, path: &'p FsPath) -> Result<(&Arc<Ground>, &'p Path), FsError> {
         if self.denied.look().covers(&path.abs, Some(&self.root)) {
             return Err(FsError::Denied { path: path.shown.clone() });
         }
@@ -92,9 +108,9 @@ impl LocalFs {
 
     /// The open parent of a path and the name in it, or the open folder itself where the path is an anchor.
     fn parent<'p>(&self, path: &'p FsPath) -> Result<(OwnedFd, Option<&'p OsStr>), FsError> {
-        let (anchor, relative) = self.anchor(path)?;
+        let (ground, relative) = self.ground(path)?;
         let parent = relative.parent().unwrap_or(Path::new(""));
-        let folder = anchor.folder(parent).map_err(|error| self.failed(path, error))?;
+        let folder = ground.anchor.folder(parent).map_err(|error| self.failed(path, error))?;
         Ok((folder, relative.file_name()))
     }
 
@@ -130,7 +146,7 @@ impl LocalFs {
 
     /// What a link in a folder leads to, where that is inside the root and not denied.
     pub(super) fn follow(&self, link: &Path, denied: &DeniedNow) -> Option<(PathBuf, Meta)> {
-        let Place { path, meta } = resolve::resolve(&self.root, link).ok()?;
+        let Place { path, meta } = resolve::resolve(&self.root, link, Ending::Followed).ok()?;
         let reachable = path.starts_with(&self.root) && !denied.covers(&path, Some(&self.root));
         meta.filter(|_| reachable).map(|meta| (path, meta))
     }
@@ -142,17 +158,7 @@ impl FsProvider for LocalFs {
     }
 
     fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
-        if path.is_empty() {
-            return Err(io_failure("the empty path", "name a file or folder"));
-        }
-        if path.contains('\0') {
-            return Err(io_failure(&path.replace('\0', "\\0"), "a path cannot hold a NUL byte"));
-        }
-        let place = resolve::resolve(&self.root, Path::new(path)).map_err(|error| fs_error(path, error))?;
-        if self.denied.look().covers(&place.path, Some(&self.root)) {
-            return Err(FsError::Denied { path: path.to_owned() });
-        }
-        Ok(self.fs_path(place.path, place.meta.map(|meta| meta.identity)))
+        self.place(path, Ending::Followed)
     }
 
     fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
@@ -180,8 +186,8 @@ impl FsProvider for LocalFs {
         if meta.kind != FileKind::Dir {
             return Err(wrong_kind(&path.shown, meta.kind, "a folder"));
         }
-        let (anchor, relative) = self.anchor(path)?;
-        let folder = anchor.folder(relative).map_err(|error| self.failed(path, error))?;
+        let (ground, relative) = self.ground(path)?;
+        let folder = ground.anchor.folder(relative).map_err(|error| self.failed(path, error))?;
         let mut names = sys::names(&folder).map_err(|error| self.failed(path, error))?;
         names.sort_unstable();
         let denied = self.denied.look();
@@ -203,27 +209,45 @@ impl FsProvider for LocalFs {
         Ok(entries)
     }
 
-    fn write(
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.place(path, Ending::Named)
+    }
+
+    fn read_link(&self, path: &FsPath) -> Result<Vec<u8>, FsError> {
+        let (parent, name) = self.parent(path)?;
+        let name = name.ok_or_else(|| wrong_kind(&path.shown, FileKind::Dir, "a link"))?;
+        let kind = sys::stat_at(&parent, name).map_err(|error| self.failed(path, error))?.kind;
+        if kind != FileKind::Link {
+            return Err(wrong_kind(&path.shown, kind, "a link"));
+        }
+        sys::read_link(&parent, name).map_err(|error| self.failed(path, error))
+    }
+
+    fn stage_write(
         &self,
         path: &FsPath,
         content: &[u8],
         expect: &Expect,
-        record: &mut dyn FnMut(&StagedChange) -> Result<(), FsError>,
-    ) -> Result<StagedChange, FsError> {
-        let (anchor, relative) = self.anchor(path)?;
-        write::replace(write::Target { anchor, relative, path, denied: &self.denied }, content, expect, record)
+        mode: Option<u32>,
+    ) -> Result<Box<dyn Staged>, FsError> {
+        let (ground, relative) = self.ground(path)?;
+        write::stage(ground, relative, path, &self.denied, content, expect, mode)
     }
 
-    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
-        self.resolve(path)
+    fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
+        if self.root.starts_with(&path.abs) {
+            return Err(io_failure(&path.shown, "the workspace itself cannot be removed, nor what it lies in"));
+        }
+        if self.hides(path) {
+            return Err(FsError::Denied { path: path.shown.clone() });
+        }
+        let (ground, relative) = self.ground(path)?;
+        remove::stage(ground, relative, path, &self.denied, expect)
     }
 
-    fn stage_write(&self, path: &FsPath, _: &[u8], _: &Expect, _: Option<u32>) -> Result<Box<dyn Staged>, FsError> {
-        Err(io_failure(&path.shown, "cannot be staged"))
-    }
-
-    fn stage_remove(&self, path: &FsPath, _: &Expect) -> Result<Box<dyn Staged>, FsError> {
-        Err(io_failure(&path.shown, "cannot be removed"))
+    fn hides(&self, path: &FsPath) -> bool {
+        let denied = self.denied.look();
+        denied.lies_below(&path.abs) || denied.covers(&path.abs, Some(&self.root))
     }
 
     fn walk(
@@ -304,7 +328,7 @@ mod tests {
     fn both_ways_of_walking_open_the_same_and_follow_no_link() {
         for walker in walkers() {
             let (_scratch, fs) = workspace(walker);
-            let opens = |relative: &str| match fs.within.folder(Path::new(relative)) {
+            let opens = |relative: &str| match fs.within.anchor.folder(Path::new(relative)) {
                 Ok(_) => "opened".to_owned(),
                 Err(error) => format!("{:?}", Errno::from_io_error(&error)),
             };

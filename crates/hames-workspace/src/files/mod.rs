@@ -16,7 +16,9 @@ mod nearest;
 mod page;
 #[cfg(test)]
 mod properties;
+mod remove;
 mod resolve;
+mod stage;
 mod suggest;
 mod sys;
 mod text;
@@ -29,8 +31,8 @@ use std::sync::Arc;
 use hames_tools::Tool;
 
 pub use local::{LocalFs, LocalFsOptions};
+pub use stage::remove_staged_beside;
 pub use tools::{Edit, List, Read, StrReplace, Write};
-pub use write::remove_staged_beside;
 
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {

@@ -29,9 +29,18 @@ pub(super) struct Place {
     pub(super) meta: Option<Meta>,
 }
 
+/// What becomes of a link at the end of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It is followed.
+    Followed,
+    /// The link itself is meant.
+    Named,
+}
+
 /// Resolves `path`, which is absolute or relative to `base`; `base` itself has no links. A component that does not
 /// exist but looks like exactly one that does stands for that one.
-pub(super) fn resolve(base: &Path, path: &Path) -> io::Result<Place> {
+pub(super) fn resolve(base: &Path, path: &Path, ending: Ending) -> io::Result<Place> {
     let mut at = if path.is_absolute() { PathBuf::from("/") } else { base.to_path_buf() };
     let mut rest: VecDeque<OsString> = parts(path).collect();
     let mut links = 0;
@@ -42,6 +51,7 @@ pub(super) fn resolve(base: &Path, path: &Path) -> io::Result<Place> {
         }
         let next = at.join(&part);
         match sys::stat_path(&next) {
+            Ok(_) if ending == Ending::Named && rest.is_empty() => at = next,
             Ok(meta) if meta.kind == FileKind::Link => {
                 links += 1;
                 if links > MAX_LINKS {

@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use hames_tools::FileKind;
 use rustix::fs::{self, Access, AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -93,25 +93,25 @@ impl Anchor {
         }
     }
 
-    /// Opens a folder beneath the anchor and makes what is missing of it. Says which folders it made, with the folder
-    /// each was made in, outermost first.
-    pub(super) fn folder_made(&self, relative: &Path) -> (Vec<(OwnedFd, OsString)>, io::Result<OwnedFd>) {
-        let mut made = Vec::new();
-        let opened = self.make_folders(relative, &mut made);
-        (made, opened)
-    }
-
-    fn make_folders(&self, relative: &Path, made: &mut Vec<(OwnedFd, OsString)>) -> io::Result<OwnedFd> {
+    /// Opens a folder beneath the anchor and makes what is missing of it. `made` hears of each folder that was made, at
+    /// once: its path from the anchor, device and inode.
+    pub(super) fn folder_made(
+        &self,
+        relative: &Path,
+        mut made: impl FnMut(PathBuf, (u64, u64)),
+    ) -> io::Result<OwnedFd> {
         match self.folder(relative) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => return done,
         }
         let mut folder = self.folder(Path::new(""))?;
+        let mut path = PathBuf::new();
         for part in plain_parts(relative)? {
+            path.push(part);
             let next = match subfolder(&folder, part) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
-                        Ok(()) => made.push((folder.try_clone()?, part.to_owned())),
+                        Ok(()) => made(path.clone(), stat_at(&folder, part)?.identity),
                         // Somebody else made it meanwhile: theirs will do.
                         Err(Errno::EXIST) => {}
                         Err(error) => return Err(error.into()),
@@ -223,7 +223,7 @@ pub(super) fn create_new(folder: impl AsFd, name: &OsStr, mode: u32) -> io::Resu
 pub(super) fn create_unnamed(folder: impl AsFd, mode: u32) -> Option<File> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         let file = File::from(fs::openat(folder, ".", flags, bits(mode)).ok()?);
         fs::stat(own_path(&file)).is_ok().then_some(file)
     }
@@ -256,6 +256,16 @@ pub(super) fn may_write(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
         Err(Errno::NOSYS | Errno::INVAL) => Ok(fs::accessat(folder, name, Access::WRITE_OK, AtFlags::empty())?),
         other => Ok(other?),
     }
+}
+
+/// Whether this process may add and remove names in a folder, as far as its mode bits say.
+pub(super) fn may_change(folder: impl AsFd) -> io::Result<()> {
+    may_write(folder, OsStr::new("."))
+}
+
+/// What a link in a folder leads to, as it is written.
+pub(super) fn read_link(folder: impl AsFd, name: &OsStr) -> io::Result<Vec<u8>> {
+    Ok(fs::readlinkat(folder, name, Vec::new())?.into_bytes())
 }
 
 /// Sets the mode bits.

@@ -18,8 +18,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::denied::DeniedNow;
 use super::local::{LocalFs, wrong_kind};
+use super::stage;
 use super::sys::{self, Meta};
-use super::write;
 
 /// Where version control keeps its own files: of no use to a model, and large.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
@@ -74,7 +74,7 @@ fn walker(fs: &LocalFs, from: &FsPath, denied: Arc<DeniedNow>, options: &WalkOpt
     let above = if heed && !in_repository { rules_above(root, &from.abs) } else { Vec::new() };
     builder.filter_entry(move |entry| {
         let name = entry.file_name();
-        if VERSION_CONTROL.iter().any(|hidden| name == *hidden) || write::is_staged(name) {
+        if VERSION_CONTROL.iter().any(|hidden| name == *hidden) || stage::is_staged(name) {
             return false;
         }
         let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -8,7 +8,7 @@ use hames_protocol::{
     BlobStore, CallId, Emit, Envelope, Event, Failure, FileChanged, MemoryBlobs, Mode, SessionId, SessionState,
 };
 use hames_tools::{
-    FsProvider, ShellError, ShellOutcome, ShellProvider, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput,
+    Expect, FsProvider, ShellError, ShellOutcome, ShellProvider, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput,
 };
 use hames_workspace::files::{LocalFs, LocalFsOptions, tools};
 use serde_json::Value;
@@ -183,6 +183,11 @@ pub(crate) fn put(path: &Path, content: impl AsRef<[u8]>) -> PathBuf {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, content).unwrap();
     path.to_owned()
+}
+
+/// What is expected of a file with this content.
+pub(crate) fn hash(content: &[u8]) -> Expect {
+    Expect::Hash(blake3::hash(content).to_hex().to_string())
 }
 
 /// Whether this process may do whatever it likes with files, so that rights cannot be tested in it.

@@ -5,5 +5,6 @@ mod edits;
 pub(crate) mod kit;
 mod paths;
 mod reading;
+mod staging;
 mod walking;
 mod writes;

@@ -9,7 +9,7 @@ use hames_tools::{Expect, FsError, FsProvider, StagedChange, WalkOptions};
 use hames_workspace::files::{LocalFs, LocalFsOptions, remove_staged_beside};
 use serde_json::json;
 
-use super::kit::{Bench, is_root};
+use super::kit::{Bench, hash, is_root};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().mode() & 0o7777
@@ -17,10 +17,6 @@ fn mode(path: &Path) -> u32 {
 
 fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-fn hash(content: &[u8]) -> Expect {
-    Expect::Hash(blake3::hash(content).to_hex().to_string())
 }
 
 #[tokio::test]
@@ -423,6 +419,14 @@ fn check_rights(fs: &LocalFs) {
         let error = write(name, expect).unwrap_err();
         assert!(error.contains("permission denied"), "{name}: {error}");
     }
+    let removal = |name: &str, content: &[u8]| {
+        fs.resolve_entry(name).and_then(|path| fs.stage_remove(&path, &hash(content))).map_err(|e| e.to_string())
+    };
+    for name in ["locked/f", "unreadable", "closed/x"] {
+        let error = removal(name, b"two").map(drop).unwrap_err();
+        assert!(error.contains("permission denied"), "{name}: {error}");
+    }
+    removal("read-only", b"one").unwrap().commit().unwrap();
 }
 
 #[test]
