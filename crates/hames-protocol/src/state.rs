@@ -1,10 +1,9 @@
 //! What a session is, apart from what was said: the fold of everything that lives outside the transcript.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{
-    BlobRef, CallId, ChangeKind, ChangeProposed, Decision, Envelope, Event, Grant, Pending, RunId, Settings, Todo,
-};
+use crate::proposals::{self, Proposal, Settled};
+use crate::{Decision, Envelope, Event, Grant, Pending, RunId, Settings, Todo};
 
 /// Name, folder, settings, todos, pending messages and known file contents of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,36 +32,14 @@ pub struct SessionState {
     pub blobs: u32,
     /// Changes that were proposed in Analyze and neither applied nor discarded, by absolute path.
     pub proposals: BTreeMap<String, Proposal>,
+    /// Folders that are missing on disk and that proposals have made, by absolute path.
+    pub proposed_folders: BTreeSet<String>,
     /// The paths that are being applied: set from `changes.apply_started` to `changes.applied`.
     pub applying: Vec<String>,
     /// What became of proposals since the last message: told to the model with the next one.
     pub settled: Settled,
     /// What a person allowed for the rest of the session.
     pub grants: Vec<Grant>,
-}
-
-/// A proposed change: what a path would be, and what it must be on disk for that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proposal {
-    /// The last call that proposed it.
-    pub call_id: CallId,
-    /// Hash of the content on disk it was first made against; absent where nothing was there.
-    pub base: Option<String>,
-    /// The proposed content; absent for a removal.
-    pub content: Option<BlobRef>,
-    /// Mode bits.
-    pub mode: Option<u32>,
-    /// What stood on disk, or a file where nothing did.
-    pub kind: ChangeKind,
-}
-
-/// Proposals that a person decided on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settled {
-    /// Paths whose change is on disk now.
-    pub applied: Vec<String>,
-    /// Paths whose change was dropped.
-    pub discarded: Vec<String>,
 }
 
 impl SessionState {
@@ -119,16 +96,18 @@ impl SessionState {
                     self.files.remove(&changed.path);
                 }
             },
-            Event::ChangeProposed(change) => self.propose(change),
+            Event::ChangeProposed(change) => {
+                proposals::propose(&mut self.proposals, &mut self.proposed_folders, change, envelope.at);
+            }
             Event::ChangesApplyStarted(started) => self.applying.clone_from(&started.paths),
             Event::ChangesApplied(applied) => {
                 self.applying.clear();
-                self.proposals.retain(|path, _| !applied.paths.contains(path));
-                self.settled.applied.extend(applied.paths.iter().cloned());
+                let settled = self.settle(&applied.paths);
+                self.settled.applied.extend(settled);
             }
             Event::ChangesDiscarded(discarded) => {
-                self.proposals.retain(|path, _| !discarded.paths.contains(path));
-                self.settled.discarded.extend(discarded.paths.iter().cloned());
+                let settled = self.settle(&discarded.paths);
+                self.settled.discarded.extend(settled);
             }
             Event::ApprovalAnswered(answer) if answer.decision == Decision::Session => {
                 for grant in &answer.grants {
@@ -141,23 +120,12 @@ impl SessionState {
         }
     }
 
-    /// Later proposals for a path build on the first one's base; one that leads back to it is none.
-    fn propose(&mut self, change: &ChangeProposed) {
-        let first = self.proposals.remove(&change.path);
-        let (base, kind) = first.map_or((change.base.clone(), change.kind), |first| (first.base, first.kind));
-        let proposed = change.content.as_ref().map(|content| &content.hash);
-        let is_none =
-            kind != ChangeKind::Dir && proposed == base.as_ref() && (proposed.is_none() || kind == ChangeKind::File);
-        if is_none {
-            return;
-        }
-        let proposal = Proposal {
-            call_id: change.call_id.clone(),
-            base,
-            content: change.content.clone(),
-            mode: change.mode,
-            kind,
-        };
-        self.proposals.insert(change.path.clone(), proposal);
+    fn settle(&mut self, paths: &[String]) -> Vec<String> {
+        proposals::settle(&mut self.proposals, &mut self.proposed_folders, paths)
+    }
+
+    /// Whether anything is proposed and open.
+    pub fn has_proposals(&self) -> bool {
+        !self.proposals.is_empty() || !self.proposed_folders.is_empty()
     }
 }

@@ -127,17 +127,20 @@ body! {
         #[serde(default, skip_serializing_if = "Option::is_none")] base: Option<String>,
         /// The proposed content; absent for a deletion.
         #[serde(default, skip_serializing_if = "Option::is_none")] content: Option<BlobRef>,
-        /// Mode bits.
+        /// Mode bits of the file as proposed, or as it was where it is removed; absent for a new file whose bits the
+        /// system decides on.
         #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<u32>,
         /// What it is made to.
         #[serde(default, skip_serializing_if = "is_file")] kind: ChangeKind,
+        /// Folders that are missing and would be made with the file, outermost first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] folders: Vec<String>,
     }
 }
 fn is_file(kind: &ChangeKind) -> bool {
     *kind == ChangeKind::File
 }
 body! {
-    /// Body of `changes.apply_started`.
+    /// Body of `changes.apply_started`. Recorded together with one `file.changed` for each of them.
     ChangePaths {
         /// The files, absolute.
         paths: Vec<String>,

@@ -2,5 +2,6 @@
 
 mod fold;
 mod memory;
+mod proposals;
 mod samples;
 mod wire;

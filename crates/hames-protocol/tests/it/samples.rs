@@ -285,6 +285,7 @@ fn tools() -> Vec<Event> {
             content: None,
             mode: None,
             kind: ChangeKind::Dir,
+            folders: vec![],
         }
         .into(),
         ChangeProposed {
@@ -294,6 +295,7 @@ fn tools() -> Vec<Event> {
             content: Some(blob()),
             mode: Some(0),
             kind: ChangeKind::Link,
+            folders: vec!["/w".into()],
         }
         .into(),
         Event::ChangesApplyStarted(ChangePaths { paths: vec!["/w/a".into()] }),
