@@ -114,6 +114,10 @@ pub struct ProposedChange {
     pub base: Option<String>,
     /// The proposed content; `None` for a removal.
     pub content: Option<Vec<u8>>,
+    /// Mode bits of the proposed file, or those a removed one has; `None` for a new file whose bits the system decides on.
+    pub mode: Option<u32>,
+    /// Folders that are missing and come with the file, outermost first.
+    pub folders: Vec<PathBuf>,
 }
 
 /// A change beside its target, ready to take place. Dropped without [`commit`](Self::commit) it leaves no trace.
