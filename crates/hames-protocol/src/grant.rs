@@ -14,9 +14,10 @@ pub enum Grant {
         /// Whether it may be changed too.
         write: bool,
     },
-    /// Commands that begin with these words: parsed words, never a text prefix of the line.
+    /// The command of exactly these words: parsed words, never a beginning of the line, because what was allowed as
+    /// `rm -r build` was not allowed as `rm -r build src`.
     Command {
-        /// The words.
+        /// The program and its arguments, quotes removed.
         words: Vec<String>,
     },
     /// A host.
@@ -24,7 +25,7 @@ pub enum Grant {
         /// Its name, lower case.
         host: String,
     },
-    /// Calls of this tool that ask for a decision of their own accord.
+    /// Calls of this tool, where the tool itself asks for a decision or a call names nothing that could be granted.
     Tool {
         /// The tool's name.
         name: String,

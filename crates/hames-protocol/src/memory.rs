@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::{
     ApprovalAsked, Approver, BlobRef, BlobSource, BlobStore, Decision, Delivery, Durability, Envelope, Event, EventLog,
-    Inbox, LogError, OpenBlock, Pending, PendingId, SessionId,
+    Grant, GrantKeeper, Inbox, LogError, OpenBlock, Pending, PendingId, SessionId,
 };
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,5 +197,29 @@ impl Approver for NobodyAnswers {
     }
     fn can_answer(&self) -> bool {
         false
+    }
+}
+
+/// Grants that live as long as the value.
+#[derive(Debug, Default)]
+pub struct MemoryGrants(Mutex<Vec<Grant>>);
+
+impl MemoryGrants {
+    /// What is kept, oldest first.
+    pub fn all(&self) -> Vec<Grant> {
+        locked(&self.0).clone()
+    }
+}
+
+#[async_trait]
+impl GrantKeeper for MemoryGrants {
+    async fn keep(&self, grants: &[Grant]) -> Result<(), LogError> {
+        let mut kept = locked(&self.0);
+        for grant in grants {
+            if !kept.contains(grant) {
+                kept.push(grant.clone());
+            }
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 
 use crate::{
-    ApprovalAsked, BlobRef, Decision, Envelope, ErrorClass, Event, Failure, OpenBlock, Pending, PendingId, SessionId,
+    ApprovalAsked, BlobRef, Decision, Envelope, ErrorClass, Event, Failure, Grant, OpenBlock, Pending, PendingId,
+    SessionId,
 };
 
 /// How safe an append must be before it returns.
@@ -144,6 +145,13 @@ pub trait Approver: Send + Sync {
     fn can_answer(&self) -> bool {
         true
     }
+}
+
+/// Where what a person allowed for a folder is kept from run to run. One value is for one folder.
+#[async_trait]
+pub trait GrantKeeper: Send + Sync {
+    /// Keeps these grants; one that is kept already is not doubled.
+    async fn keep(&self, grants: &[Grant]) -> Result<(), LogError>;
 }
 
 /// Where a task of a run puts its events.

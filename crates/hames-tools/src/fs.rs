@@ -156,6 +156,14 @@ pub enum FsError {
         /// The path.
         path: String,
     },
+    /// Kept from this call by a rule of a person.
+    #[error(
+        "{path} may not be used by this call: a rule forbids it, or asks about it and this call was not asked about it. Do without it, or name it in a call of its own"
+    )]
+    Ruled {
+        /// The path.
+        path: String,
+    },
     /// Wrong kind of thing.
     #[error("{path} is {found}, not {wanted}")]
     WrongKind {

@@ -41,6 +41,7 @@
 mod cap;
 mod door;
 mod fs;
+mod guard;
 mod locks;
 mod mend;
 mod parse;

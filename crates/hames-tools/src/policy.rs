@@ -1,38 +1,46 @@
-//! Whether a call may run: a pure function of rules, mode, grants and what the call declares.
+//! Whether a call may run: a pure function of rules, grants, mode and what the call declares.
 //!
-//! It asks nobody and looks at no file: the door resolves the paths before and asks after. A denial beats every grant.
+//! It asks nobody and looks at no file: the door resolves the paths before and asks after.
+//!
+//! How to think of it: a call names *things* (paths, commands, hosts) and belongs to a tool.
+//!
+//! 1. A rule that denies, about anything the call is or names, ends it. No grant and no other rule helps.
+//! 2. The mode refuses what may change something in Analyze. No rule and no grant helps.
+//! 3. For each thing the rules about it speak, and ask beats allow. Where none does, those about the tool speak, then
+//!    those about everything; where none does either, what is inside the workspace is allowed and what is outside is
+//!    asked about.
+//! 4. A tool may ask of its own accord; only a rule that allows the tool or everything, or a grant, answers that.
+//! 5. A grant answers a question about exactly what it names, whichever rule or border it came from.
+//!
+//! A rule about paths binds whatever names its paths or goes through the filesystem a call is given, searches
+//! included (see `guard`). It does not bind what a command does once it runs: a command can read any
+//! file its user can. Whoever wants that shut denies or asks about the command, or runs in Analyze.
 
-use std::path::PathBuf;
+mod rules;
+#[cfg(test)]
+mod tests;
 
-use hames_protocol::{Declaration, Effect, Mode, Resource};
+use std::path::Path;
+
+use hames_protocol::{Declaration, Effect, Grant, Mode, Resource};
 
 use crate::FsPath;
+pub use rules::{About, Access, BadRule, HostPattern, PathPattern, Rule, RuleVerdict};
 
-/// Paths no call may use, whatever was granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DenyRule {
-    /// The path, canonical, with everything below it.
-    pub path: PathBuf,
-    /// Whether reading stays possible.
-    pub only_writes: bool,
-}
-
-/// A path outside the workspace that a person allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathGrant {
-    /// The path, canonical, with everything below it.
-    pub path: PathBuf,
-    /// Whether it may be changed too.
-    pub write: bool,
-}
-
-/// What holds for the calls of a session besides the mode.
+/// What holds for the calls of a run besides the mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// What is never possible.
-    pub rules: Vec<DenyRule>,
-    /// What a person allowed.
-    pub grants: Vec<PathGrant>,
+    /// What a person or an embedder decided beforehand, in any order.
+    pub rules: Vec<Rule>,
+    /// What a person allowed earlier, for this folder.
+    pub grants: Vec<Grant>,
+}
+
+impl Policy {
+    /// Asks about every call of every tool.
+    pub fn ask_everything() -> Self {
+        Self { rules: vec![Rule { verdict: RuleVerdict::Ask, about: About::Everything }], grants: Vec::new() }
+    }
 }
 
 /// A path a call touches, resolved.
@@ -44,46 +52,82 @@ pub struct Touched {
     pub write: bool,
 }
 
+/// A call as it is decided on.
+#[derive(Clone, Copy, Debug)]
+pub struct Intent<'a> {
+    /// The mode of the run.
+    pub mode: Mode,
+    /// Whether edits only become proposals in Analyze.
+    pub previews: bool,
+    /// The tool's name.
+    pub tool: &'a str,
+    /// The folder that relative rules are relative to.
+    pub root: &'a Path,
+    /// What the call declares.
+    pub declaration: &'a Declaration,
+    /// The paths of the declaration as they resolve now.
+    pub touched: &'a [Touched],
+}
+
 /// What is to be done with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Run it.
     Allow,
-    /// A person decides; this is why.
-    Ask(String),
+    /// A person decides.
+    Ask(Question),
     /// Do not run it; this is what the model is told.
     Deny(String),
 }
 
-/// Decides on one call: its declaration, and the paths of it as they resolve now.
-pub fn decide(
-    rules: &[DenyRule],
-    mode: Mode,
-    previews: bool,
-    grants: &[PathGrant],
-    declaration: &Declaration,
-    touched: &[Touched],
-) -> Verdict {
-    if let Some(path) = touched.iter().find(|t| is_denied(rules, t)) {
-        return Verdict::Deny(format!(
-            "{} may not be used by tools: a rule forbids it. Do without it.",
-            path.path.shown
-        ));
+/// What a person is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// Why.
+    pub why: String,
+    /// What would have to be granted for the same call not to be asked about again; empty where nothing narrow enough
+    /// can be.
+    pub grants: Vec<Grant>,
+}
+
+/// Decides on one call.
+pub fn decide(rules: &[Rule], grants: &[Grant], intent: Intent<'_>) -> Verdict {
+    let things: Vec<Thing<'_>> = things(&intent).collect();
+    if let Some(why) = denied(rules, &intent, &things) {
+        return Verdict::Deny(why);
     }
-    if mode == Mode::Analyze
-        && let Some(refusal) = refused_in_analyze(previews, declaration)
+    if intent.mode == Mode::Analyze
+        && let Some(refusal) = refused_in_analyze(intent.previews, intent.declaration)
     {
         return Verdict::Deny(format!("Analyze mode: nothing is modified. {refusal}"));
     }
-    let outside: Vec<String> = touched
-        .iter()
-        .filter(|t| !t.path.inside && !is_granted(grants, t))
-        .map(|t| t.path.abs.display().to_string())
-        .collect();
-    if outside.is_empty() {
-        return Verdict::Allow;
+    let mut asks = Asks::default();
+    let general = general_ruling(rules, intent.tool);
+    let mut open: Vec<&Thing<'_>> = Vec::new();
+    for thing in &things {
+        match strongest(rules, |rule| rule.covers_thing(thing, intent.root)) {
+            Some(RuleVerdict::Ask) if !thing.is_granted(grants) => {
+                asks.push(format!("a rule asks about {thing}"), thing.grant());
+            }
+            Some(_) => {}
+            None if general == Some(RuleVerdict::Allow) || thing.is_granted(grants) => {}
+            None => open.push(thing),
+        }
     }
-    Verdict::Ask(format!("{} is outside the workspace", outside.join(", ")))
+    asks.about_the_border(&open);
+    if is_unread_command(&intent) && rules.iter().any(Rule::restrains_commands) {
+        asks.once("there are rules about commands, and this line cannot be read well enough to hold them against it");
+    }
+    if general == Some(RuleVerdict::Ask) {
+        asks.about_the_call(&intent, &things, &open, grants);
+    }
+    if let Some(why) = asks_itself(&intent).filter(|_| general != Some(RuleVerdict::Allow)) {
+        let grant = Grant::Tool { name: intent.tool.to_owned() };
+        if !grants.contains(&grant) {
+            asks.push(why.to_owned(), grant);
+        }
+    }
+    asks.verdict()
 }
 
 /// The effect as it must be taken: a call that changes a path or the workspace is no read, whatever it says.
@@ -96,6 +140,107 @@ pub(crate) fn true_effect(declaration: &Declaration) -> Effect {
         Effect::Read | Effect::Session if writes => Effect::Edit,
         effect => effect,
     }
+}
+
+/// Something a call names that a rule or a grant can be about.
+#[derive(Clone, Copy, Debug)]
+enum Thing<'a> {
+    Path(&'a Touched),
+    Command(&'a [String]),
+    Host(&'a str),
+}
+
+fn things<'a>(intent: &Intent<'a>) -> impl Iterator<Item = Thing<'a>> {
+    let named = intent.declaration.resources.iter().filter_map(|resource| match resource {
+        Resource::Command { words } if !words.is_empty() => Some(Thing::Command(words)),
+        Resource::Host { host } => Some(Thing::Host(host)),
+        Resource::Command { .. } | Resource::Path { .. } | Resource::Workspace { .. } | Resource::Named { .. } => None,
+    });
+    intent.touched.iter().map(Thing::Path).chain(named)
+}
+
+impl Thing<'_> {
+    fn grant(&self) -> Grant {
+        match self {
+            Thing::Path(t) => Grant::Path { path: t.path.abs.to_string_lossy().into_owned(), write: t.write },
+            Thing::Command(words) => Grant::Command { words: words.to_vec() },
+            Thing::Host(host) => Grant::Host { host: rules::plain_host(host) },
+        }
+    }
+
+    fn is_granted(&self, grants: &[Grant]) -> bool {
+        grants.iter().any(|grant| match (self, grant) {
+            (Thing::Path(t), Grant::Path { path, write }) => t.path.abs.starts_with(path) && (*write || !t.write),
+            (Thing::Command(words), Grant::Command { words: granted }) => !words.is_empty() && words == granted,
+            (Thing::Host(host), Grant::Host { host: granted }) => rules::plain_host(host) == *granted,
+            _ => false,
+        })
+    }
+}
+
+impl std::fmt::Display for Thing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Thing::Path(t) if t.write => write!(f, "changes of {}", t.path.shown),
+            Thing::Path(t) => f.write_str(&t.path.shown),
+            Thing::Command(words) => write!(f, "the command `{}`", shown_words(words)),
+            Thing::Host(host) => write!(f, "the host {host}"),
+        }
+    }
+}
+
+/// Characters of a command that are repeated in a reason.
+const SHOWN_COMMAND: usize = 120;
+
+fn shown_words(words: &[String]) -> String {
+    let is_plain = |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "'\"`\\".contains(c));
+    let words: Vec<String> =
+        words.iter().map(|word| if is_plain(word) { word.clone() } else { format!("{word:?}") }).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(SHOWN_COMMAND) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+/// What the rules say that match: deny beats ask beats allow.
+fn strongest(rules: &[Rule], matches: impl Fn(&Rule) -> bool) -> Option<RuleVerdict> {
+    rules.iter().filter(|rule| matches(rule)).map(|rule| rule.verdict).max()
+}
+
+/// What the rules say of the call as such: those about its tool first, then those about everything.
+fn general_ruling(rules: &[Rule], tool: &str) -> Option<RuleVerdict> {
+    strongest(rules, |rule| rule.is_about_tool(tool))
+        .or_else(|| strongest(rules, |rule| rule.about == About::Everything))
+}
+
+fn denied(rules: &[Rule], intent: &Intent<'_>, things: &[Thing<'_>]) -> Option<String> {
+    let denying: Vec<&Rule> = rules.iter().filter(|rule| rule.verdict == RuleVerdict::Deny).collect();
+    let of_thing = |thing: &&Thing<'_>| denying.iter().any(|rule| rule.covers_thing(thing, intent.root));
+    if let Some(thing) = things.iter().find(of_thing) {
+        return Some(match thing {
+            Thing::Path(t) if t.write => {
+                format!("{} may not be changed: a rule forbids it. Do without it.", t.path.shown)
+            }
+            Thing::Path(t) => format!("{} may not be used by tools: a rule forbids it. Do without it.", t.path.shown),
+            Thing::Command(words) => {
+                format!("`{}` may not be run: a rule forbids it, in whatever form. Do without it.", shown_words(words))
+            }
+            Thing::Host(host) => format!("The host {host} may not be spoken to: a rule forbids it. Do without it."),
+        });
+    }
+    // A folder that is changed as a whole is changed with all it holds. A command only says where it starts.
+    if true_effect(intent.declaration) == Effect::Edit {
+        let within = |t: &&Touched| denying.iter().any(|rule| rule.lies_below(t, intent.root));
+        if let Some(t) = intent.touched.iter().find(within) {
+            return Some(format!(
+                "{} may not be changed as a whole: a rule forbids changes of something in it. Name what you need.",
+                t.path.shown
+            ));
+        }
+    }
+    let general = denying.iter().any(|rule| rule.is_about_tool(intent.tool) || rule.about == About::Everything);
+    general.then(|| format!("{} may not be used: a rule forbids it. Do without it.", intent.tool))
 }
 
 fn refused_in_analyze(previews: bool, declaration: &Declaration) -> Option<&str> {
@@ -123,103 +268,94 @@ fn can_preview(declaration: &Declaration) -> bool {
     declaration.preview && written.peek().is_some() && written.all(|r| matches!(r, Resource::Path { .. }))
 }
 
-fn is_denied(rules: &[DenyRule], touched: &Touched) -> bool {
-    rules.iter().any(|rule| touched.path.abs.starts_with(&rule.path) && (touched.write || !rule.only_writes))
+/// Why the tool asks, where it does. A proposal in Analyze has no effect yet, so nothing is asked about it there; a
+/// person decides when it is applied.
+fn asks_itself<'a>(intent: &Intent<'a>) -> Option<&'a str> {
+    let only_proposed = intent.mode == Mode::Analyze && true_effect(intent.declaration) == Effect::Edit;
+    intent.declaration.ask.as_deref().filter(|_| !only_proposed)
 }
 
-fn is_granted(grants: &[PathGrant], touched: &Touched) -> bool {
-    grants.iter().any(|grant| touched.path.abs.starts_with(&grant.path) && (grant.write || !touched.write))
+/// A line that is not known to the last command: no rule about commands can be held against all of it.
+fn is_unread_command(intent: &Intent<'_>) -> bool {
+    let mut commands = intent.declaration.resources.iter().filter_map(|resource| match resource {
+        Resource::Command { words } => Some(words),
+        _ => None,
+    });
+    match commands.next() {
+        Some(first) => first.is_empty() || commands.any(Vec::is_empty),
+        None => intent.declaration.effect == Effect::Run,
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What has to be asked about a call.
+#[derive(Debug, Default)]
+struct Asks {
+    reasons: Vec<String>,
+    grants: Vec<Grant>,
+    /// Something of it can only be answered for this once.
+    only_once: bool,
+}
 
-    const EFFECTS: [Effect; 5] = [Effect::Read, Effect::Edit, Effect::Run, Effect::External, Effect::Session];
-
-    fn touched(abs: &str, write: bool) -> Touched {
-        let inside = abs.starts_with("/work/");
-        Touched { path: FsPath { abs: abs.into(), shown: abs.into(), inside, identity: None }, write }
+impl Asks {
+    fn push(&mut self, why: String, grant: Grant) {
+        self.reasons.push(why);
+        self.add(grant);
     }
 
-    fn verdict(policy: &Policy, mode: Mode, effect: Effect, paths: &[Touched]) -> Verdict {
-        decide(&policy.rules, mode, false, &policy.grants, &Declaration::new(effect, vec![]), paths)
-    }
-
-    #[test]
-    fn build_allows_everything_inside_the_workspace() {
-        for effect in EFFECTS {
-            for write in [false, true] {
-                let paths = [touched("/work/a", write), touched("/work/b/c", write)];
-                assert_eq!(verdict(&Policy::default(), Mode::Build, effect, &paths), Verdict::Allow);
-            }
+    fn add(&mut self, grant: Grant) {
+        if !self.grants.contains(&grant) {
+            self.grants.push(grant);
         }
     }
 
-    #[test]
-    fn outside_the_workspace_is_asked_and_names_where_it_leads() {
-        for mode in [Mode::Build, Mode::Analyze] {
-            for paths in
-                [vec![touched("/etc/hosts", false)], vec![touched("/work/a", false), touched("/etc/hosts", false)]]
-            {
-                match verdict(&Policy::default(), mode, Effect::Read, &paths) {
-                    Verdict::Ask(why) => assert_eq!(why, "/etc/hosts is outside the workspace"),
-                    other => panic!("{other:?}"),
-                }
+    fn once(&mut self, why: &str) {
+        self.reasons.push(why.to_owned());
+        self.only_once = true;
+    }
+
+    /// Paths outside the workspace, in one reason.
+    fn about_the_border(&mut self, open: &[&Thing<'_>]) {
+        let is_outside = |thing: &&&Thing<'_>| matches!(thing, Thing::Path(t) if !t.path.inside);
+        let outside: Vec<&&Thing<'_>> = open.iter().filter(is_outside).collect();
+        let shown: Vec<String> = outside
+            .iter()
+            .filter_map(|thing| match thing {
+                Thing::Path(t) => Some(t.path.abs.display().to_string()),
+                _ => None,
+            })
+            .collect();
+        if shown.is_empty() {
+            return;
+        }
+        let is = if shown.len() == 1 { "is" } else { "are" };
+        self.reasons.push(format!("{} {is} outside the workspace", shown.join(", ")));
+        outside.iter().for_each(|thing| self.add(thing.grant()));
+    }
+
+    /// The rules ask about the call as such: settled only by what settles everything it names.
+    fn about_the_call(&mut self, intent: &Intent<'_>, things: &[Thing<'_>], open: &[&Thing<'_>], grants: &[Grant]) {
+        let why = || format!("a rule asks about every call of {}", intent.tool);
+        if is_unread_command(intent) {
+            return self.once(&why());
+        }
+        if things.is_empty() {
+            let grant = Grant::Tool { name: intent.tool.to_owned() };
+            if !grants.contains(&grant) {
+                self.push(why(), grant);
             }
+            return;
+        }
+        if !open.is_empty() {
+            self.reasons.push(why());
+            open.iter().for_each(|thing| self.add(thing.grant()));
         }
     }
 
-    #[test]
-    fn analyze_lets_only_what_changes_nothing_run() {
-        for effect in EFFECTS {
-            let verdict = verdict(&Policy::default(), Mode::Analyze, effect, &[]);
-            match effect {
-                Effect::Read | Effect::Session => assert_eq!(verdict, Verdict::Allow),
-                _ => assert!(
-                    matches!(&verdict, Verdict::Deny(why) if why.starts_with("Analyze mode: nothing is modified."))
-                ),
-            }
+    fn verdict(self) -> Verdict {
+        if self.reasons.is_empty() {
+            return Verdict::Allow;
         }
-    }
-
-    #[test]
-    fn a_read_that_writes_is_refused_in_analyze() {
-        let resources = [Resource::path("a", true), Resource::Workspace { write: true }];
-        for resource in resources {
-            for effect in [Effect::Read, Effect::Session] {
-                let declaration = Declaration::new(effect, vec![resource.clone()]);
-                let verdict = decide(&[], Mode::Analyze, false, &[], &declaration, &[]);
-                assert!(matches!(verdict, Verdict::Deny(_)), "{declaration:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_grant_covers_what_is_below_it_and_no_more_than_was_granted() {
-        let policy = Policy { rules: vec![], grants: vec![PathGrant { path: "/data".into(), write: false }] };
-        let allowed =
-            |path: &str, write| verdict(&policy, Mode::Build, Effect::Edit, &[touched(path, write)]) == Verdict::Allow;
-        assert!(allowed("/data", false) && allowed("/data/x/y", false));
-        assert!(!allowed("/data/x", true));
-        assert!(!allowed("/database", false) && !allowed("/", false));
-        let writable = Policy { grants: vec![PathGrant { path: "/data".into(), write: true }], ..policy.clone() };
-        assert_eq!(verdict(&writable, Mode::Build, Effect::Edit, &[touched("/data/x", true)]), Verdict::Allow);
-    }
-
-    #[test]
-    fn a_denial_beats_grants_and_the_workspace() {
-        let policy = Policy {
-            rules: vec![
-                DenyRule { path: "/data/private".into(), only_writes: false },
-                DenyRule { path: "/work/.git".into(), only_writes: true },
-            ],
-            grants: vec![PathGrant { path: "/data".into(), write: true }],
-        };
-        let of = |path: &str, write| verdict(&policy, Mode::Build, Effect::Read, &[touched(path, write)]);
-        assert!(matches!(of("/data/private/key", false), Verdict::Deny(_)));
-        assert!(matches!(of("/work/.git/config", true), Verdict::Deny(_)));
-        assert_eq!(of("/work/.git/config", false), Verdict::Allow);
-        assert_eq!(of("/data/public", true), Verdict::Allow);
+        let grants = if self.only_once { Vec::new() } else { self.grants };
+        Verdict::Ask(Question { why: self.reasons.join("; "), grants })
     }
 }

@@ -150,7 +150,7 @@ impl ToolFailure {
 impl From<FsError> for ToolFailure {
     fn from(error: FsError) -> Self {
         let class = match error {
-            FsError::Outside { .. } | FsError::Denied { .. } => ToolErrorClass::Refused,
+            FsError::Outside { .. } | FsError::Denied { .. } | FsError::Ruled { .. } => ToolErrorClass::Refused,
             _ => ToolErrorClass::Failed,
         };
         Self { class, text: error.to_string(), whole: Whole::None }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
 use hames_protocol::{
-    Approver, BlobStore, ErrorClass, Failure, Head, MemoryBlobs, ModelClient, NobodyAnswers, ThinkingLevel,
+    Approver, BlobStore, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient, NobodyAnswers, ThinkingLevel,
 };
 use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
@@ -27,6 +27,7 @@ pub struct AgentBuilder {
     shell: Option<Arc<dyn ShellProvider>>,
     blobs: Arc<dyn BlobStore>,
     approver: Arc<dyn Approver>,
+    grants: Option<Arc<dyn GrantKeeper>>,
     policy: Policy,
     secrets: Secrets,
     locks: Arc<LockTable>,
@@ -50,6 +51,7 @@ impl AgentBuilder {
             shell: None,
             blobs: Arc::new(MemoryBlobs::default()),
             approver: Arc::new(NobodyAnswers),
+            grants: None,
             policy: Policy::default(),
             secrets: Secrets::default(),
             locks: Arc::new(LockTable::default()),
@@ -97,7 +99,13 @@ impl AgentBuilder {
         self
     }
 
-    /// Rules and grants.
+    /// Where grants for the folder are kept; those of earlier runs are given in [`policy`](Self::policy).
+    pub fn grants(mut self, keeper: Arc<dyn GrantKeeper>) -> Self {
+        self.grants = Some(keeper);
+        self
+    }
+
+    /// Rules, and what was granted for the folder.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
@@ -168,6 +176,7 @@ impl AgentBuilder {
             shell,
             blobs: self.blobs,
             approver: self.approver,
+            grants: self.grants,
             secrets: self.secrets,
             locks: self.locks,
             window_tokens,

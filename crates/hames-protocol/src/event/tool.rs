@@ -12,6 +12,8 @@ body! {
     ApprovalAsked {
         /// The call.
         call_id: CallId,
+        /// The tool.
+        #[serde(default)] name: String,
         /// Its name for people.
         label: Label,
         /// Why it needs a decision.
@@ -22,6 +24,8 @@ body! {
         #[serde(default, skip_serializing_if = "Option::is_none")] diff: Option<Diff>,
         /// Hash of what was shown; an answer is bound to it.
         digest: String,
+        /// What an answer for more than this once would allow; empty where only this once can be answered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] grants: Vec<Grant>,
     }
 }
 body! {
@@ -31,12 +35,14 @@ body! {
         call_id: CallId,
         /// What was decided.
         decision: Decision,
-        /// By whom: `user`, `rule`, `callback`.
+        /// By whom: `user`, `flag`, `callback`, `nobody`.
         by: String,
         /// Hash of what was shown.
         digest: String,
-        /// What is allowed from now on, where the decision is for more than this once.
+        /// What is allowed from now on, where the decision is for more than this once and what was shown still held.
         #[serde(default, skip_serializing_if = "Vec::is_empty")] grants: Vec<Grant>,
+        /// What a person should know of what became of the answer: that it could not be kept for the folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")] note: Option<String>,
     }
 }
 /// An answer to an approval.

@@ -238,14 +238,25 @@ fn only_an_interrupt_wakes_the_step_and_one_sent_early_is_not_missed() {
 async fn where_nobody_answers_the_answer_is_no() {
     let asked = ApprovalAsked {
         call_id: "c".into(),
+        name: "Write".into(),
         label: Label::default(),
         reason: String::new(),
         input: serde_json::Value::Null,
         diff: None,
         digest: String::new(),
+        grants: vec![],
     };
     assert_eq!(NobodyAnswers.decide(&asked).await, None);
     assert!(!NobodyAnswers.can_answer());
+}
+
+#[tokio::test]
+async fn grants_are_kept_once_each() {
+    let grants = MemoryGrants::default();
+    let [host, tool] = [Grant::Host { host: "example.com".into() }, Grant::Tool { name: "Delete".into() }];
+    grants.keep(&[host.clone(), tool.clone()]).await.unwrap();
+    grants.keep(&[tool.clone(), host.clone()]).await.unwrap();
+    assert_eq!(grants.all(), [host, tool]);
 }
 
 #[test]

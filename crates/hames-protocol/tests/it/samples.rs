@@ -248,11 +248,13 @@ fn tools() -> Vec<Event> {
         ToolCall { declaration: Some(Declaration::new(Effect::External, vec![])), ..call("c2") }.into(),
         ApprovalAsked {
             call_id: "c1".into(),
+            name: "Shell".into(),
             label: Label::new("Shell", "rm"),
             reason: "outside".into(),
             input: json!({"command": "rm"}),
             diff: Some(diff()),
             digest: "d".into(),
+            grants: vec![Grant::Command { words: vec!["rm".into()] }],
         }
         .into(),
         ApprovalAnswered {
@@ -261,6 +263,7 @@ fn tools() -> Vec<Event> {
             by: "user".into(),
             digest: "d".into(),
             grants: vec![Grant::Host { host: "example.com".into() }],
+            note: Some("not kept".into()),
         }
         .into(),
         QuestionAsked { call_id: "q".into(), text: "which?".into(), choices: vec!["a".into()], digest: "d".into() }

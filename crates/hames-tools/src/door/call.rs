@@ -11,8 +11,9 @@ use super::emit::MaskedEmit;
 use super::scope::{self, Scope};
 use super::{Admitted, Parts, RunCx, Stop, approve, execute};
 use crate::cap::result_cap;
+use crate::guard::guarded;
 use crate::locks::Ticket;
-use crate::policy::{Verdict, decide};
+use crate::policy::{Intent, Verdict, decide};
 use crate::{FsProvider, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
 
 /// Bytes of a result kept free for what the door adds to it: where the whole is kept.
@@ -143,10 +144,10 @@ impl Job {
         }
         let declaration = call.runnable().ok_or_else(|| ToolFailure::invalid("the call cannot be run"))?;
         let touched = scope?;
-        match verdict(parts, cx, declaration, &touched) {
+        match verdict(parts, cx, call, declaration, &touched) {
             Verdict::Allow => {}
             Verdict::Deny(why) => return Err(ToolFailure::refused(why)),
-            Verdict::Ask(why) if !parts.approver.can_answer() => return Err(approve::nobody(&why)),
+            Verdict::Ask(question) if !parts.approver.can_answer() => return Err(approve::nobody(&question.why)),
             Verdict::Ask(_) => {}
         }
         let claim = scope::claim(parts.fs.as_ref(), declaration, &touched, batch, parts.parallel_tools);
@@ -184,10 +185,8 @@ impl Job {
         self.wait(ticket, declaration, &touched).await?;
         let (emit, masked) = self.emit();
         let tool_cx = self.tool_cx(emit, &touched);
-        if let Verdict::Ask(why) = verdict(&self.parts, &self.cx, declaration, &touched) {
-            let shown = approve::Shown { tool, input, declaration, touched: &touched, cx: &tool_cx };
-            approve::approve(self, shown, &why).await?;
-        }
+        let shown = approve::Shown { tool, input, declaration, touched: &touched, cx: &tool_cx };
+        approve::approve(self, shown).await?;
         self.cx.check()?;
         let start = ToolStart { call_id: self.origin.call_id.clone(), name: self.origin.name.clone() };
         self.cx.emit.record(vec![Event::ToolStart(start)]).await?;
@@ -220,6 +219,11 @@ impl Job {
         Ok(())
     }
 
+    /// What is to be done with the call as things stand now.
+    pub(super) fn verdict(&self, declaration: &Declaration, touched: &[Touched]) -> Verdict {
+        verdict(&self.parts, &self.cx, &self.call, declaration, touched)
+    }
+
     fn emit(&self) -> (Arc<dyn Emit>, Option<Arc<MaskedEmit>>) {
         if self.parts.secrets.is_empty() {
             return (self.cx.emit.clone(), None);
@@ -233,7 +237,7 @@ impl Job {
             session: self.cx.session.clone(),
             call_id: self.origin.call_id.clone(),
             mode: self.cx.mode,
-            fs: self.fs.clone(),
+            fs: guarded(self.fs.clone(), &self.parts.rules, touched),
             shell: self.parts.shell.clone(),
             blobs: self.parts.blobs.clone(),
             emit,
@@ -255,7 +259,14 @@ pub(super) struct Running<'a> {
     pub(super) ticket: &'a Arc<Ticket>,
 }
 
-fn verdict(parts: &Parts, cx: &RunCx, declaration: &Declaration, touched: &[Touched]) -> Verdict {
-    let policy = parts.policy();
-    decide(&policy.rules, cx.mode, parts.preview.is_some(), &policy.grants, declaration, touched)
+fn verdict(parts: &Parts, cx: &RunCx, call: &Admitted, declaration: &Declaration, touched: &[Touched]) -> Verdict {
+    let intent = Intent {
+        mode: cx.mode,
+        previews: parts.preview.is_some(),
+        tool: call.known.as_ref().map_or("", |known| known.name()),
+        root: parts.fs.root(),
+        declaration,
+        touched,
+    };
+    decide(&parts.rules, &parts.grants_in_force(cx), intent)
 }

@@ -19,13 +19,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hames_protocol::{
-    Approver, BlobStore, Emit, Event, Failure, Mode, RawCall, SessionId, SessionState, ToolError, ToolErrorClass,
-    ToolSpec,
+    Approver, BlobStore, Emit, Event, Failure, Grant, GrantKeeper, Mode, RawCall, SessionId, SessionState, ToolError,
+    ToolErrorClass, ToolSpec,
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FsProvider, LockTable, Policy, Preview, Secrets, ShellProvider, ToolFailure, ToolSet};
+use crate::{FsProvider, LockTable, Policy, Preview, Rule, Secrets, ShellProvider, ToolFailure, ToolSet};
 pub use admit::Admitted;
 use call::{Ended, Job, Origin};
 
@@ -33,7 +33,7 @@ use call::{Ended, Job, Origin};
 pub struct DoorParts {
     /// The tools of the run.
     pub tools: ToolSet,
-    /// Rules and grants.
+    /// Rules, and what was granted for the folder. What was granted for the session is in its state.
     pub policy: Policy,
     /// Files.
     pub fs: Arc<dyn FsProvider>,
@@ -45,6 +45,8 @@ pub struct DoorParts {
     pub blobs: Arc<dyn BlobStore>,
     /// Who is asked.
     pub approver: Arc<dyn Approver>,
+    /// Where grants for the folder are kept; without it they end with the door.
+    pub grants: Option<Arc<dyn GrantKeeper>>,
     /// What no result may carry.
     pub secrets: Secrets,
     /// The locks of the process.
@@ -80,12 +82,17 @@ pub struct Door {
 /// [`DoorParts`] in use.
 struct Parts {
     tools: ToolSet,
-    policy: Mutex<Policy>,
+    rules: Vec<Rule>,
+    /// What was granted for the folder, before this door and through it.
+    folder_grants: Mutex<Vec<Grant>>,
     fs: Arc<dyn FsProvider>,
     preview: Option<Arc<dyn Preview>>,
     shell: Arc<dyn ShellProvider>,
     blobs: Arc<dyn BlobStore>,
     approver: Arc<dyn Approver>,
+    grants: Option<Arc<dyn GrantKeeper>>,
+    /// Held while somebody is asked: one question at a time, and what it grants counts for the next.
+    asking: tokio::sync::Mutex<()>,
     secrets: Arc<Secrets>,
     locks: Arc<LockTable>,
     window_tokens: u64,
@@ -93,8 +100,16 @@ struct Parts {
 }
 
 impl Parts {
-    fn policy(&self) -> MutexGuard<'_, Policy> {
-        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+    fn folder_grants(&self) -> MutexGuard<'_, Vec<Grant>> {
+        self.folder_grants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything a person allowed that holds for a call now.
+    fn grants_in_force(&self, cx: &RunCx) -> Vec<Grant> {
+        let mut all = self.folder_grants().clone();
+        let state = cx.state.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(state.grants.iter().cloned());
+        all
     }
 
     /// The files that calls of this run see: in Analyze with the proposals over them.
@@ -117,14 +132,28 @@ impl Door {
             shell,
             blobs,
             approver,
+            grants,
             secrets,
             locks,
             window_tokens,
             parallel_tools,
         } = parts;
-        let (policy, secrets) = (Mutex::new(policy), Arc::new(secrets));
-        let parts =
-            Parts { tools, policy, fs, preview, shell, blobs, approver, secrets, locks, window_tokens, parallel_tools };
+        let parts = Parts {
+            tools,
+            rules: policy.rules,
+            folder_grants: Mutex::new(policy.grants),
+            fs,
+            preview,
+            shell,
+            blobs,
+            approver,
+            grants,
+            asking: tokio::sync::Mutex::default(),
+            secrets: Arc::new(secrets),
+            locks,
+            window_tokens,
+            parallel_tools,
+        };
         Self { parts: Arc::new(parts) }
     }
 

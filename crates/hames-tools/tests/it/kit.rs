@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use hames_protocol::{
     ApprovalAsked, Approver, Decision, Declaration, Diff, Effect, Emit, Envelope, ErrorClass, Event, Failure,
-    MemoryBlobs, Mode, NobodyAnswers, RawCall, Resource, SessionId, SessionState, ToolError, ToolErrorClass, ToolSpec,
+    GrantKeeper, MemoryBlobs, Mode, NobodyAnswers, RawCall, Resource, SessionId, SessionState, ToolError,
+    ToolErrorClass, ToolSpec,
 };
 use hames_tools::{
-    Admitted, DirEntry, Door, DoorParts, Expect, FileStat, FsError, FsPath, FsProvider, LockTable, Policy, RunCx,
-    Secrets, ShellError, ShellOutcome, ShellProvider, ShellRequest, Staged, Tool, ToolCx, ToolFailure, ToolOutput,
-    ToolSet,
+    Admitted, DirEntry, Door, DoorParts, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, LockTable, Policy,
+    RunCx, Secrets, ShellError, ShellOutcome, ShellProvider, ShellRequest, Staged, Tool, ToolCx, ToolFailure,
+    ToolOutput, ToolSet,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -229,6 +230,8 @@ pub(crate) struct StubFs {
     pub(crate) links: Mutex<HashMap<PathBuf, PathBuf>>,
     pub(crate) inodes: Mutex<HashMap<PathBuf, u64>>,
     pub(crate) on_resolve: Mutex<Option<Box<dyn Fn() + Send>>>,
+    /// Empty files, in every folder.
+    pub(crate) entries: Mutex<Vec<&'static str>>,
 }
 
 impl FsProvider for StubFs {
@@ -261,10 +264,11 @@ impl FsProvider for StubFs {
         Err(FsError::Cancelled)
     }
     fn open(&self, _: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
-        Err(FsError::Cancelled)
+        Ok(Box::new(std::io::empty()))
     }
     fn list(&self, _: &FsPath) -> Result<Vec<DirEntry>, FsError> {
-        Err(FsError::Cancelled)
+        let entry = |name: &&str| DirEntry { name: (*name).to_owned(), kind: FileKind::File, size: 0 };
+        Ok(self.entries.lock().unwrap().iter().map(entry).collect())
     }
     fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
         self.resolve(path)
@@ -344,6 +348,7 @@ pub(crate) struct Setup {
     pub(crate) window: u64,
     pub(crate) parallel: bool,
     pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) grants: Option<Arc<dyn GrantKeeper>>,
     pub(crate) locks: Arc<LockTable>,
 }
 
@@ -357,6 +362,7 @@ impl Setup {
             window: 200_000,
             parallel: true,
             approver: Arc::new(NobodyAnswers),
+            grants: None,
             locks: Arc::new(LockTable::new()),
         }
     }
@@ -382,6 +388,7 @@ impl Setup {
             shell: Arc::new(NoShell),
             blobs: blobs.clone(),
             approver: self.approver,
+            grants: self.grants,
             secrets: Secrets::new(self.secrets),
             locks: self.locks,
             window_tokens: self.window,

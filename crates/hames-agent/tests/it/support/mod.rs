@@ -259,6 +259,7 @@ impl Setup {
             shell: Arc::new(tools::NoShell),
             blobs: Arc::new(MemoryBlobs::default()),
             approver: Arc::new(NobodyAnswers),
+            grants: None,
             secrets: Secrets::new(Vec::new()),
             locks: Arc::new(LockTable::new()),
             window_tokens: self.window,
