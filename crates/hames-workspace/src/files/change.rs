@@ -1,9 +1,10 @@
 //! What every tool that changes a file has in common: look at the file, work out the new content, show the diff, write.
 //!
-//! A session that knows a file's content by an earlier read or write refuses to change a different one. `file.changed`
-//! is recorded, with the old content kept as a blob, before the new content takes its place.
+//! A session that knows a file's content by an earlier read or write refuses to change a different one. Every change is
+//! recorded before it happens: `file.changed` with the old content kept as a blob, or, where the filesystem only takes
+//! a proposal, `change.proposed` with the new one. Which it is shows in what was staged; no tool asks for the mode.
 
-use hames_protocol::{BlobSource, Diff, Event, FileChanged, FileHash};
+use hames_protocol::{BlobRef, BlobSource, ChangeKind, ChangeProposed, Diff, Event, FileChanged, FileHash};
 use hames_tools::{Expect, FileKind, FsError, FsPath, StagedChange, ToolCx, ToolFailure, ToolOutput};
 
 use super::diff;
@@ -48,14 +49,17 @@ pub(crate) fn plan(
     }
     let old = current(cx, &path)?;
     if let Some(old) = &old {
-        let known = cx.state().files.get(&key(&path)).cloned();
-        if known.is_some_and(|known| known != hash_of(old)) {
-            return Err(FsError::Changed { path: path.shown }.into());
-        }
+        as_known(cx, &path, &hash_of(old))?;
     }
     let new = make(&path.shown, old.as_deref())?;
-    let diff = diff::unified(&path.shown, new.old_body.as_deref(), &new.new_body);
+    let diff = diff::unified(&path.shown, new.old_body.as_deref(), Some(&new.new_body));
     Ok(Change { path, old, new, diff })
+}
+
+/// Refuses a file whose content is not what the session knows it by.
+pub(crate) fn as_known(cx: &ToolCx, path: &FsPath, hash: &str) -> Result<(), FsError> {
+    let differs = cx.state().files.get(&key(path)).is_some_and(|known| known != hash);
+    if differs { Err(FsError::Changed { path: path.shown.clone() }) } else { Ok(()) }
 }
 
 fn current(cx: &ToolCx, path: &FsPath) -> Result<Option<Vec<u8>>, ToolFailure> {
@@ -106,9 +110,13 @@ impl Change {
             Some(old) => Expect::Hash(hash_of(old)),
             None => Expect::Absent,
         };
-        let written = cx.fs.write(&path, &new.bytes, &expect, &mut |staged| record(cx, &path, staged))?;
-        let verb = if old.is_some() { "Edited" } else { "Created" };
-        let mut text = format!("{verb} {shown}: +{}/-{}", diff.added, diff.removed);
+        let written = cx.fs.write(&path, &new.bytes, &expect, &mut |staged| record(cx, staged))?;
+        let counts = format!("+{}/-{}", diff.added, diff.removed);
+        let mut text = match (&written.proposed, &old) {
+            (Some(_), _) => format!("Proposed {shown}: {counts}, not written yet"),
+            (None, Some(_)) => format!("Edited {shown}: {counts}"),
+            (None, None) => format!("Created {shown}: {counts}"),
+        };
         if !new.note.is_empty() {
             text.push_str(&format!(". {}", new.note));
         }
@@ -122,23 +130,40 @@ impl Change {
     }
 }
 
-/// Records that the file is about to change.
-fn record(cx: &ToolCx, path: &FsPath, staged: &StagedChange) -> Result<(), FsError> {
-    let refused = |reason: String| FsError::NotRecorded(reason);
-    let before = match &staged.before {
-        Some(before) => {
-            let kept = cx.put_blocking("", BlobSource::Bytes(before.clone()));
-            Some(kept.map_err(|failure| refused(failure.message))?)
+/// Records that something is about to change, or to be proposed.
+pub(crate) fn record(cx: &ToolCx, staged: &StagedChange) -> Result<(), FsError> {
+    let call_id = cx.call_id.clone();
+    let path = staged.target.to_string_lossy().into_owned();
+    let event = match &staged.proposed {
+        Some(proposed) => Event::ChangeProposed(ChangeProposed {
+            call_id,
+            path,
+            base: proposed.base.clone(),
+            content: kept(cx, proposed.content.as_deref())?,
+            mode: proposed.mode,
+            folders: proposed.folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect(),
+            kind: match staged.kind {
+                FileKind::Dir => ChangeKind::Dir,
+                FileKind::Link => ChangeKind::Link,
+                FileKind::File | FileKind::Other => ChangeKind::File,
+            },
+        }),
+        None => {
+            // What a link led to is a line of text; a file's content may be anything.
+            let (before, link) = match (staged.kind, staged.before.as_deref()) {
+                (FileKind::Link, target) => (None, target.map(|target| String::from_utf8_lossy(target).into_owned())),
+                (_, before) => (kept(cx, before)?, None),
+            };
+            let mode = Some(staged.mode);
+            Event::FileChanged(FileChanged { call_id, path, before, after: staged.after_hash.clone(), mode, link })
         }
-        None => None,
     };
-    let changed = FileChanged {
-        call_id: cx.call_id.clone(),
-        path: key(path),
-        before,
-        after: staged.after_hash.clone(),
-        mode: Some(staged.mode),
-        link: None,
-    };
-    cx.record_blocking(vec![Event::FileChanged(changed)]).map_err(|failure| refused(failure.message))
+    cx.record_blocking(vec![event]).map_err(|failure| FsError::NotRecorded(failure.message))
+}
+
+/// Keeps a content as a blob.
+fn kept(cx: &ToolCx, content: Option<&[u8]>) -> Result<Option<BlobRef>, FsError> {
+    let Some(content) = content else { return Ok(None) };
+    let kept = cx.put_blocking("", BlobSource::Bytes(content.to_owned()));
+    kept.map(Some).map_err(|failure| FsError::NotRecorded(failure.message))
 }

@@ -13,15 +13,15 @@ const DEADLINE: Duration = Duration::from_millis(250);
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// Bytes of a diff that are kept.
-const MAX_DIFF: usize = 256 * 1024;
+/// Bytes of a diff, or of all diffs of one call, that are kept.
+pub(crate) const MAX_DIFF: usize = 256 * 1024;
 
 const CUT: &str = "… the rest of the diff is not shown\n";
 
 /// The diff between two bodies; `None` is no file.
-pub(crate) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
+pub(crate) fn unified(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Diff {
     let old_lines = lines(old.unwrap_or_default());
-    let new_lines = lines(new);
+    let new_lines = lines(new.unwrap_or_default());
     let deadline = Instant::now() + DEADLINE;
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, Some(deadline));
     let (mut added, mut removed) = (0, 0);
@@ -31,8 +31,11 @@ pub(crate) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
             removed += op.old_range().len();
         }
     }
-    let old_name = if old.is_some() { format!("a/{path}") } else { "/dev/null".into() };
-    let mut text = format!("--- {old_name}\n+++ b/{path}\n");
+    let name = |side: &str, body: Option<&[u8]>| match body {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".into(),
+    };
+    let mut text = format!("--- {}\n+++ {}\n", name("a", old), name("b", new));
     for hunk in similar::group_diff_ops(ops, CONTEXT) {
         if text.len() > MAX_DIFF {
             break;
@@ -48,6 +51,11 @@ pub(crate) fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
 pub(crate) fn hunks(diff: &Diff, limit: usize) -> String {
     let hunks = diff.text.find("\n@@ ").map_or("", |at| &diff.text[at + 1..]);
     cut(hunks.to_owned(), limit)
+}
+
+/// The same diff with at most about `limit` bytes of text.
+pub(crate) fn shortened(diff: Diff, limit: usize) -> Diff {
+    Diff { text: cut(diff.text, limit), ..diff }
 }
 
 fn write_hunk(text: &mut String, hunk: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {

@@ -32,9 +32,9 @@ use hames_tools::Tool;
 
 pub use local::{LocalFs, LocalFsOptions};
 pub use stage::remove_staged_beside;
-pub use tools::{Edit, List, Read, StrReplace, Write};
+pub use tools::{Delete, Edit, List, Read, StrReplace, Write};
 
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Read), Arc::new(Write), Arc::new(StrReplace), Arc::new(Edit), Arc::new(List)]
+    vec![Arc::new(Read), Arc::new(Write), Arc::new(StrReplace), Arc::new(Edit), Arc::new(Delete), Arc::new(List)]
 }

@@ -148,7 +148,7 @@ proptest! {
 
     #[test]
     fn a_diff_counts_the_lines_that_came_and_went(old in text(STRAY_CR), new in text(STRAY_CR)) {
-        let diff = diff::unified("f", Some(old.as_bytes()), new.as_bytes());
+        let diff = diff::unified("f", Some(old.as_bytes()), Some(new.as_bytes()));
         let lines = |sign| diff.text.lines().skip(2).filter(|line| line.starts_with(sign)).count();
         if !old.contains('\r') && !new.contains('\r') {
             prop_assert_eq!((lines('+'), lines('-')), (diff.added as usize, diff.removed as usize));
@@ -162,7 +162,7 @@ proptest! {
     fn no_bytes_confuse_what_only_describes(bytes in prop::collection::vec(any::<u8>(), 0..300), old in ".{0,40}") {
         binary::kind(&bytes);
         nearest::describe(&bytes, &old);
-        let diff = diff::unified("f", None, &bytes);
+        let diff = diff::unified("f", None, Some(&bytes));
         diff::hunks(&diff, old.len());
     }
 }

@@ -1,5 +1,6 @@
 //! The tools that read and change files.
 
+mod delete;
 mod edit;
 mod list;
 mod read;
@@ -15,6 +16,7 @@ use super::change::{self, NewContent};
 use super::edit::{Refusal, Replacement, apply};
 use super::text::{self, Text, not_text};
 
+pub use delete::Delete;
 pub use edit::Edit;
 pub use list::List;
 pub use read::Read;
@@ -46,7 +48,7 @@ fn text_of<'v>(input: &'v Value, name: &str) -> &'v str {
 
 fn changes_file(input: &Value) -> Declaration {
     let path = Resource::path(text_of(input, "path"), true);
-    Declaration { cap_bytes: Some(EDIT_CAP), ..Declaration::new(Effect::Edit, vec![path]) }
+    Declaration { cap_bytes: Some(EDIT_CAP), preview: true, ..Declaration::new(Effect::Edit, vec![path]) }
 }
 
 /// Other spellings of the arguments of both editing tools.

@@ -21,7 +21,11 @@ pub(crate) struct Recorder {
     pub(crate) events: Mutex<Vec<Event>>,
     state: Arc<Mutex<SessionState>>,
     refuse: Mutex<bool>,
+    /// Hears of every event just before it is kept; refuses it by saying no.
+    before: Mutex<Option<Listener>>,
 }
+
+type Listener = Box<dyn FnMut(&Event) -> bool + Send>;
 
 #[async_trait]
 impl Emit for Recorder {
@@ -30,6 +34,10 @@ impl Emit for Recorder {
             return Err(Failure::new(hames_protocol::ErrorClass::Storage, "the log is full"));
         }
         for event in events {
+            let mut before = self.before.lock().unwrap();
+            if before.as_mut().is_some_and(|before| !before(&event)) {
+                return Err(Failure::new(hames_protocol::ErrorClass::Storage, "the log is full"));
+            }
             let mut state = self.state.lock().unwrap();
             state.apply(&envelope(event.clone()));
             self.events.lock().unwrap().push(event);
@@ -37,6 +45,25 @@ impl Emit for Recorder {
         Ok(())
     }
     fn show(&self, _event: Event) {}
+}
+
+/// What lies in a folder, with everything below it, sorted; folders end in a slash.
+pub(crate) fn tree(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap().map(Result::unwrap) {
+            let name = entry.path().strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+                found.push(name + "/");
+            } else {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 fn envelope(event: Event) -> Envelope {
@@ -71,9 +98,14 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::with_home("home")
+    }
+
+    /// One with Hames's own folder at this place beside the workspace, or in it.
+    pub(crate) fn with_home(home: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         std::fs::create_dir(scratch.path().join("w")).unwrap();
-        let denied = vec![scratch.path().join("home")];
+        let denied = vec![scratch.path().join(home)];
         let fs = Arc::new(LocalFs::new(&scratch.path().join("w"), LocalFsOptions { denied }).unwrap());
         let recorder = Arc::new(Recorder::default());
         let blobs = Arc::new(MemoryBlobs::default());
@@ -157,6 +189,11 @@ impl Bench {
 
     pub(crate) fn refuse_records(&self) {
         *self.recorder.refuse.lock().unwrap() = true;
+    }
+
+    /// Calls this before every event that is recorded; what it says no to is not.
+    pub(crate) fn before_records(&self, listener: impl FnMut(&Event) -> bool + Send + 'static) {
+        *self.recorder.before.lock().unwrap() = Some(Box::new(listener));
     }
 
     pub(crate) fn changes(&self) -> Vec<FileChanged> {

@@ -1,6 +1,7 @@
 //! The local filesystem and its tools over real folders.
 
 mod border;
+mod deleting;
 mod edits;
 pub(crate) mod kit;
 mod paths;

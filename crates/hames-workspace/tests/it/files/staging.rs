@@ -1,11 +1,10 @@
 //! Changes that are staged and wait: many at once, each checked again when it takes place, none leaving a trace.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
 
 use hames_tools::{Expect, FileKind, FsError, FsProvider, Staged};
 
-use super::kit::{Bench, hash, put};
+use super::kit::{Bench, hash, put, tree};
 
 fn stage(bench: &Bench, name: &str, content: &str, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
     bench.fs.stage_write(&bench.fs.resolve(name)?, content.as_bytes(), expect, None)
@@ -13,26 +12,6 @@ fn stage(bench: &Bench, name: &str, content: &str, expect: &Expect) -> Result<Bo
 
 fn stage_removal(bench: &Bench, name: &str, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
     bench.fs.stage_remove(&bench.fs.resolve_entry(name)?, expect)
-}
-
-/// What lies in a folder, with everything below it; folders end in a slash.
-fn tree(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(at) = folders.pop() {
-        for entry in std::fs::read_dir(&at).unwrap().map(Result::unwrap) {
-            let name = entry.path().strip_prefix(folder).unwrap().to_string_lossy().into_owned();
-            match entry.file_type().unwrap().is_dir() {
-                true => {
-                    folders.push(entry.path());
-                    found.push(name + "/");
-                }
-                false => found.push(name),
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]
