@@ -59,6 +59,11 @@ impl Transcript {
                 for diff in &done.diffs {
                     self.diff(diff, out)?;
                 }
+                for part in &done.attachments {
+                    if let Some(line) = image_line(part) {
+                        out.line(self.style.dim(&format!("    {line}")))?;
+                    }
+                }
             }
             Event::ToolError(error) => {
                 let label = self.labels.remove(&error.call_id).unwrap_or_else(|| clean::line(&error.name));
@@ -102,10 +107,10 @@ impl Transcript {
                 }
                 Ok(())
             }
-            Part::Image { name, media_type, blob } => {
-                let name = clean::line(name.as_deref().unwrap_or(media_type));
-                out.line(self.style.green(&format!("> [image {name}, {} bytes]", blob.bytes)))
-            }
+            Part::Image { .. } => match image_line(part) {
+                Some(line) => out.line(self.style.green(&format!("> {line}"))),
+                None => Ok(()),
+            },
         }
     }
 
@@ -120,4 +125,11 @@ impl Transcript {
         }
         Ok(())
     }
+}
+
+/// An image in words; a screen of text shows no more of it.
+fn image_line(part: &Part) -> Option<String> {
+    let Part::Image { name, media_type, blob } = part else { return None };
+    let name = clean::line(name.as_deref().unwrap_or(media_type));
+    Some(format!("[image {name}, {media_type}, {} bytes]", blob.bytes, media_type = clean::line(media_type)))
 }

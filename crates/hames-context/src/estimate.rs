@@ -42,17 +42,7 @@ pub fn estimate_head(head: &Head) -> u64 {
 /// Estimated tokens of one item, passed-back reasoning and arguments included.
 pub fn estimate_item(item: &Item) -> u64 {
     let content = match item {
-        Item::User(user) => {
-            let parts: u64 = user
-                .parts
-                .iter()
-                .map(|part| match part {
-                    Part::Text { text } => estimate_tokens(text),
-                    Part::Image { .. } => IMAGE_TOKENS,
-                })
-                .sum();
-            parts + user.note.as_deref().map_or(0, estimate_tokens)
-        }
+        Item::User(user) => estimate_parts(&user.parts) + user.note.as_deref().map_or(0, estimate_tokens),
         Item::Assistant(answer) => {
             let reasoning: u64 = answer
                 .reasoning
@@ -66,9 +56,18 @@ pub fn estimate_item(item: &Item) -> u64 {
                 .sum();
             estimate_tokens(&answer.text) + reasoning + calls
         }
-        Item::Tool(tool) => estimate_tokens(&tool.text),
+        Item::Tool(tool) => estimate_tokens(&tool.text) + estimate_parts(&tool.attachments),
     };
     content + MESSAGE_OVERHEAD
+}
+
+/// Never by the length of an image's bytes: providers charge for what is seen.
+fn estimate_parts(parts: &[Part]) -> u64 {
+    let one = |part: &Part| match part {
+        Part::Text { text } => estimate_tokens(text),
+        Part::Image { name, .. } => IMAGE_TOKENS + name.as_deref().map_or(0, estimate_tokens) + MESSAGE_OVERHEAD,
+    };
+    parts.iter().map(one).sum()
 }
 
 /// Sums over a growing conversation without counting an item twice.
@@ -90,7 +89,7 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hames_protocol::UserItem;
+    use hames_protocol::{ToolItem, UserItem};
     use proptest::prelude::*;
 
     fn user(text: &str) -> Arc<Item> {
@@ -103,6 +102,30 @@ mod tests {
             [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("漢字です", 4), ("a漢", 2), ("🙂🙂", 2)]
         {
             assert_eq!(estimate_tokens(text), tokens, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_image_costs_the_same_whatever_its_size() {
+        let cost = |bytes: u64, of_result: bool| {
+            let blob = hames_protocol::BlobRef { hash: "h".into(), bytes, dropped: 0, name: None };
+            let parts = vec![Part::Image { blob, media_type: "image/png".into(), name: None }];
+            estimate_item(&match of_result {
+                false => Item::User(UserItem { parts, note: None }),
+                true => Item::Tool(ToolItem {
+                    call_id: "c".into(),
+                    name: "Read".into(),
+                    text: String::new(),
+                    error: None,
+                    blob: None,
+                    attachments: parts,
+                }),
+            })
+        };
+        for bytes in [1, 100, 8 << 20] {
+            for of_result in [false, true] {
+                assert_eq!(cost(bytes, of_result), IMAGE_TOKENS + 2 * MESSAGE_OVERHEAD);
+            }
         }
     }
 

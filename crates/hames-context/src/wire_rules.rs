@@ -182,6 +182,7 @@ mod tests {
             text: text.into(),
             error: None,
             blob: None,
+            attachments: Vec::new(),
         }))
     }
 

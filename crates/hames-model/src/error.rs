@@ -177,7 +177,10 @@ impl Place {
             MaxTokensTooLarge => ("allows less output than was asked for", "Lower the provider's max_tokens"),
             ToolUseFailed => ("could not read the model's own tool call", "Try again, or use another model"),
             WrongBaseUrl => ("has no Chat Completions at this address", "Check the provider's base_url"),
-            UnsupportedInput => ("cannot take this kind of input", "Leave the image out, or use a model that sees"),
+            UnsupportedInput => (
+                "cannot take this kind of input",
+                "Use a model that sees, or set images to false for this one in the configuration",
+            ),
             WireRule => ("says the conversation breaks a rule of its format", "Please report this as a fault of Hames"),
             ContextOverflow => (
                 "says the input is larger than the model's window",

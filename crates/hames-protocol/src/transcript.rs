@@ -76,6 +76,8 @@ pub struct ToolItem {
     pub error: Option<ToolErrorClass>,
     /// The whole output, where `text` is a part of it.
     pub blob: Option<BlobRef>,
+    /// Images of the result. They reach the model in a user message after the results of the step.
+    pub attachments: Vec<Part>,
 }
 
 /// A call that was asked for and has no answer yet.
@@ -181,10 +183,22 @@ impl Transcript {
                     open.started = true;
                 }
             }
-            Event::ToolDone(done) => self.answer_call(&done.call_id, &done.name, &done.output, None, done.blob.clone()),
-            Event::ToolError(error) => {
-                self.answer_call(&error.call_id, &error.name, &error.error, Some(error.class), error.blob.clone());
-            }
+            Event::ToolDone(done) => self.answer_call(ToolItem {
+                call_id: done.call_id.clone(),
+                name: done.name.clone(),
+                text: done.output.clone(),
+                error: None,
+                blob: done.blob.clone(),
+                attachments: done.attachments.clone(),
+            }),
+            Event::ToolError(error) => self.answer_call(ToolItem {
+                call_id: error.call_id.clone(),
+                name: error.name.clone(),
+                text: error.error.clone(),
+                error: Some(error.class),
+                blob: error.blob.clone(),
+                attachments: Vec::new(),
+            }),
             Event::RunDone(_) => self.close_answer(),
             _ => {}
         }
@@ -208,22 +222,16 @@ impl Transcript {
         };
     }
 
-    fn answer_call(
-        &mut self,
-        id: &CallId,
-        name: &str,
-        text: &str,
-        error: Option<ToolErrorClass>,
-        blob: Option<BlobRef>,
-    ) {
-        let Some(at) = self.open.iter().position(|o| &o.call.call_id == id) else { return };
+    fn answer_call(&mut self, mut item: ToolItem) {
+        let Some(at) = self.open.iter().position(|o| o.call.call_id == item.call_id) else { return };
         self.close_answer();
         self.open.remove(at);
-        let text = if text.trim().is_empty() { "(no output)".to_owned() } else { text.to_owned() };
-        let item = Arc::new(Item::Tool(ToolItem { call_id: id.clone(), name: name.to_owned(), text, error, blob }));
+        if item.text.trim().is_empty() {
+            item.text = "(no output)".to_owned();
+        }
         // Answers may arrive in any order; they stand in the order of their calls, right after the step that asked.
-        let at = self.place_of(id);
-        self.items.insert(at, item);
+        let at = self.place_of(&item.call_id);
+        self.items.insert(at, Arc::new(Item::Tool(item)));
     }
 
     /// Where the answer to a call belongs: after the answers to the calls before it in the same step.

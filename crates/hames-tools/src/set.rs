@@ -142,6 +142,11 @@ impl ToolSet {
         ToolSetError::NoSuchTool(name.to_owned(), self.listing())
     }
 
+    /// The tool that gives back what was kept, if there is one.
+    pub(crate) fn recaller(&self) -> Option<&str> {
+        self.tools.iter().find(|known| known.tool.recalls()).map(|known| known.name())
+    }
+
     fn known(&self, name: &str) -> Option<&Arc<Known>> {
         self.tools.iter().find(|known| known.name() == name)
     }
@@ -226,6 +231,9 @@ impl Tool for Renamed {
     }
     fn label(&self, input: &Value) -> Label {
         Label { tool: self.spec.name.clone(), ..self.inner.label(input) }
+    }
+    fn recalls(&self) -> bool {
+        self.inner.recalls()
     }
     async fn preview(&self, input: &Value, cx: &ToolCx) -> Result<Vec<Diff>, ToolFailure> {
         self.inner.preview(input, cx).await

@@ -35,6 +35,12 @@ pub trait Tool: Send + Sync {
         Label::new(&self.spec().name, "")
     }
 
+    /// Whether it gives back parts of outputs that were kept whole. Where the window gets a part of an output, the door
+    /// says where the rest is, and names this tool for it.
+    fn recalls(&self) -> bool {
+        false
+    }
+
     /// What would change, for whoever has to approve it. Runs under the call's locks and has no effect.
     async fn preview(&self, input: &Value, cx: &ToolCx) -> Result<Vec<Diff>, ToolFailure> {
         let _ = (input, cx);

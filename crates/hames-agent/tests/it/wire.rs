@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use hames_protocol::{Delivery, Effect, RunResult};
+use std::sync::Arc;
+
+use hames_protocol::{BlobSource, BlobStore, Delivery, Effect, MemoryBlobs, Part, RunResult, SessionId};
 use hames_testkit::{ChatRequest, Gate, Provider, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::http::{file_tools, over_http};
+use crate::support::http::{file_tools, over_http, over_http_with};
 use crate::support::{Hames, TestTool, ended, pending};
 
 fn assistants(request: &ChatRequest) -> Vec<&Value> {
@@ -162,6 +164,89 @@ async fn ids_that_repeat_or_lack_never_pair_a_result_with_another_call() {
         assert_eq!(provider.violations(), []);
         check_ids(&hames, &provider, count);
     }
+}
+
+/// A tool whose results are images of the path's name; `-` waits until it is cut, `+` has none.
+async fn looks(blobs: &Arc<MemoryBlobs>) -> TestTool {
+    let source = BlobSource::Bytes(b"PNG".to_vec());
+    let blob = blobs.put(&SessionId::from("s"), "", source).await.unwrap();
+    TestTool::new("Look", Effect::Read).does(move |input, cx| {
+        let path = input["path"].as_str().unwrap().to_owned();
+        let image = Part::Image { blob: blob.clone(), media_type: "image/png".into(), name: Some(path.clone()) };
+        async move {
+            if path == "-" {
+                cx.cancel.cancelled().await;
+                return Err(hames_tools::ToolFailure::cancelled());
+            }
+            let attachments = if path == "+" { vec![] } else { vec![image] };
+            Ok(hames_tools::ToolOutput { attachments, ..hames_tools::ToolOutput::text(format!("this is {path}")) })
+        }
+    })
+}
+
+/// The roles of a request, an image as `*`, what a user says in brackets.
+fn outline(request: &ChatRequest) -> String {
+    let words = |text: &Value| text.as_str().unwrap().lines().next().unwrap().to_owned();
+    let part = |part: &Value| match part["type"] == "image_url" {
+        true => "*".to_owned(),
+        false => words(&part["text"]),
+    };
+    let message = |message: &Value| match (&message["role"], &message["content"]) {
+        (role, Value::Array(parts)) if role == "user" => {
+            format!("user({})", parts.iter().map(part).collect::<Vec<_>>().join(" "))
+        }
+        (role, text) if role == "user" => format!("user({})", words(text)),
+        (role, _) => role.as_str().unwrap().to_owned(),
+    };
+    let conversation = request.messages().iter().filter(|message| message["role"] != "system");
+    conversation.map(message).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn images_of_results_reach_a_model_that_sees_behind_the_results_and_no_other() {
+    let call = |path: &str| json!({ "path": path });
+    for (images, second, third) in [
+        (
+            None,
+            "user(go) assistant tool tool tool user([image in the result of Look: a] * [image in the result of Look: b] *)",
+            " assistant tool user([image in the result of Look: c] *)",
+        ),
+        (Some(false), "user(go) assistant tool tool tool", " assistant tool"),
+    ] {
+        let blobs = Arc::new(MemoryBlobs::default());
+        let first = Turn::call("Look", call("a")).then_call("Look", call("+")).then_call("Look", call("b"));
+        let script = Script::new().turn(first).turn(Turn::call("Look", call("c"))).turn(Turn::text("Seen."));
+        let tools = vec![looks(&blobs).await];
+        let (mut hames, provider) = over_http_with(script, tools, |_| {}, images, blobs).await;
+        ended(&hames.run("go").await, RunResult::Complete, 0);
+        assert_eq!(provider.violations(), []);
+        let requests = provider.requests();
+        assert_eq!(outline(&requests[1]), second);
+        assert_eq!(outline(&requests[2]), format!("{second}{third}"));
+        for (earlier, later) in requests.iter().zip(&requests[1..]) {
+            let (earlier, later) = (earlier.messages(), later.messages());
+            assert_eq!(earlier, &later[..earlier.len()]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_interrupts_joins_the_images_that_were_there_already() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let first = Turn::call("Look", json!({"path": "a"})).then_call("Look", json!({"path": "-"}));
+    let script = Script::new().turn(first).turn(Turn::text("Heard."));
+    let tools = vec![looks(&blobs).await];
+    let (mut hames, provider) = over_http_with(script, tools, |_| {}, None, blobs).await;
+    let (inbox, seen) = (hames.inbox.clone(), hames.trace.clone());
+    let says = async {
+        seen.until("see tool.done").await;
+        inbox.push(pending("1", Delivery::Interrupt)).unwrap();
+    };
+    let (end, ()) = tokio::join!(hames.run("go"), says);
+    ended(&end, RunResult::Complete, 0);
+    assert_eq!(provider.violations(), []);
+    let sent = outline(&provider.requests()[1]);
+    assert!(sent.starts_with("user(go) assistant tool tool user([image in the result of Look: a] * "), "{sent}");
 }
 
 #[tokio::test]

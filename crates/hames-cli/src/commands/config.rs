@@ -63,7 +63,10 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         out.push((format!("headers.{name}"), json!(shown), None));
     }
     for (at, model) in provider.models.iter().enumerate() {
-        let known = json!({"id": model.id, "context_window": model.context_window, "max_output": model.max_output});
+        let mut known = json!({"id": model.id, "context_window": model.context_window, "max_output": model.max_output});
+        if let Some(images) = model.images {
+            known["images"] = json!(images);
+        }
         out.push((format!("models[{at}]"), known, None));
     }
     out

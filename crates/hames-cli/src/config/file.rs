@@ -127,6 +127,8 @@ pub(crate) struct FileModel {
     pub(crate) id: String,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_output: Option<u64>,
+    /// Whether it takes images.
+    pub(crate) images: Option<bool>,
 }
 
 /// Limits of waiting, in seconds.
@@ -202,7 +204,7 @@ mod tests {
       "thinking_level": "high",
       "headers": { "X-Team": "blue", },
       "session_header": "X-Session",
-      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096 }, ],
+      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096, "images": false }, ],
       "max_tokens": 2000,
       "replay_reasoning": false,
       "timeouts": { "connect_s": 5, "first_byte_s": 300, "idle_s": 60 },
@@ -223,7 +225,7 @@ mod tests {
         assert_eq!(provider.headers[0].0, "X-Team");
         assert_eq!(provider.max_tokens.as_ref().unwrap().value, 2000);
         assert!(!provider.replay_reasoning.as_ref().unwrap().value);
-        assert_eq!(provider.models[0].context_window, Some(32768));
+        assert_eq!((provider.models[0].context_window, provider.models[0].images), (Some(32768), Some(false)));
         assert_eq!(provider.timeouts, Timeouts { connect_s: Some(5), first_byte_s: Some(300), idle_s: Some(60) });
     }
 

@@ -206,7 +206,7 @@ impl Provider {
                 .or(known.and_then(|m| m.context_window))
                 .unwrap_or(DEFAULT_WINDOW),
             max_output_tokens: known.and_then(|m| m.max_output).unwrap_or(DEFAULT_MAX_OUTPUT),
-            images: None,
+            images: known.and_then(|m| m.images),
         }
     }
 }

@@ -154,6 +154,7 @@ impl Provider {
                 id: preset.default_model.into(),
                 context_window: Some(preset.context_window),
                 max_output: Some(preset.max_output),
+                images: None,
             });
         }
         Ok(provider)

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use hames_protocol::{
-    CallId, Diff, Done, Envelope, Event, Failure, RunResult, TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass,
-    Usage,
+    CallId, Diff, Done, Envelope, Event, Failure, Part, RunResult, TextDelta, TextDone, ToolDone, ToolError,
+    ToolErrorClass, Usage,
 };
 
 use super::Style;
@@ -218,6 +218,11 @@ pub(crate) fn tool_line(label: &str, done: &ToolDone) -> String {
     if let Some(code) = done.exit_code {
         parts.push(format!("exit {code}"));
     }
+    match done.attachments.iter().filter(|part| matches!(part, Part::Image { .. })).count() {
+        0 => {}
+        1 => parts.push("1 image".into()),
+        images => parts.push(format!("{images} images")),
+    }
     parts.push(duration(done.duration_ms));
     parts.join(" · ")
 }
@@ -370,5 +375,14 @@ mod tests {
             duration_ms: 1200,
         };
         assert_eq!(tool_line("Shell make", &done), "Shell make · +4/−2 · exit 2 · 1.2 s");
+        let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 1, dropped: 0, name: None };
+        let image = Part::Image { blob, media_type: "image/png".into(), name: None };
+        for (attachments, line) in [
+            (vec![image.clone()], "Read a · 1 image · 9 ms"),
+            (vec![image.clone(), Part::text("x"), image], "Read a · 2 images · 9 ms"),
+        ] {
+            let done = ToolDone { diffs: vec![], exit_code: None, attachments, duration_ms: 9, ..done.clone() };
+            assert_eq!(tool_line("Read a", &done), line);
+        }
     }
 }

@@ -68,6 +68,7 @@ impl ChatModel {
             thinking: endpoint.thinking,
             replay_reasoning: endpoint.replay_reasoning,
             limit_name: if is_openai { "max_completion_tokens" } else { "max_tokens" },
+            images: info.images != Some(false),
         });
         Ok(Self {
             endpoint,

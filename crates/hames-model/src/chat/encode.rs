@@ -3,6 +3,9 @@
 //! A body is a head, one segment per message, and a tail. A segment is kept with the items it was made from and used
 //! again, byte for byte, as long as those are the same items (by pointer: items are immutable). So a step costs what it
 //! adds. The fingerprint is a chain of the segments' hashes, so it costs no more either.
+//!
+//! An item gives one message, but for two cases: neighbouring user items are one message, and images of results are
+//! sent in a user message of their own behind the last result of the step, because nothing else may carry images.
 
 mod pack;
 
@@ -11,7 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hames_protocol::{
-    BlobStore, CallId, ErrorClass, Failure, Head, Item, Part, PreparedInfo, RequestOptions, ThinkingLevel, UserItem,
+    BlobStore, CallId, ErrorClass, Failure, Head, Item, Part, PreparedInfo, RequestOptions, ThinkingLevel,
 };
 
 use self::pack::Packs;
@@ -35,6 +38,8 @@ pub(crate) struct Style {
     pub(crate) replay_reasoning: Option<bool>,
     /// The name of the output limit.
     pub(crate) limit_name: &'static str,
+    /// Whether images are sent; where not, words stand in their place.
+    pub(crate) images: bool,
 }
 
 /// A request ready to be sent: shared pieces, never joined.
@@ -46,9 +51,26 @@ pub(crate) struct Body {
 
 type Hash = [u8; 32];
 
+/// What a message is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Made {
+    /// All that its items say.
+    Whole,
+    /// The images of its results, and all that user items behind them say.
+    OfImages,
+}
+
+/// The items of one message.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    made: Made,
+    items: &'a [Arc<Item>],
+}
+
 /// One message and what it was made from.
 #[derive(Debug)]
 struct Segment {
+    made: Made,
     items: Vec<Arc<Item>>,
     /// With a comma in front.
     bytes: Bytes,
@@ -116,7 +138,7 @@ impl Encoder {
         blobs: &dyn BlobStore,
         place: &Place,
     ) -> Result<(Body, PreparedInfo), Failure> {
-        let groups = grouped(items);
+        let groups = grouped(items, self.style.images);
         let old_head = self.render_head(head, options.thinking);
         let change = self.render_segments(&groups, blobs, place).await?;
         let tail = Bytes::from(render::tail(options, self.style.limit_name));
@@ -143,36 +165,35 @@ impl Encoder {
     /// Makes the segments those of `groups`, rendering only what is new.
     async fn render_segments(
         &mut self,
-        groups: &[&[Arc<Item>]],
+        groups: &[Group<'_>],
         blobs: &dyn BlobStore,
         place: &Place,
     ) -> Result<Change, Failure> {
-        let common =
-            self.segments.iter().zip(groups).take_while(|(segment, group)| same_items(&segment.items, group)).count();
+        let common = self.segments.iter().zip(groups).take_while(|(segment, group)| segment.is_of(group)).count();
         self.packs.keep(common);
         let mut before: Vec<Segment> = self.segments.drain(common..).collect();
         let old = before.first().map(|s| (s.items.clone(), s.bytes.clone()));
         // What only moved keeps its bytes; what is gone frees its ids first, so that they can be given again.
-        let kept: HashMap<usize, &[Arc<Item>]> =
-            groups[common..].iter().filter_map(|group| Some((address(group.first()?), *group))).collect();
-        let mut moved: HashMap<usize, Segment> = HashMap::new();
+        let kept: HashMap<Key, Group<'_>> =
+            groups[common..].iter().filter_map(|group| Some((key(group.made, group.items)?, *group))).collect();
+        let mut moved: HashMap<Key, Segment> = HashMap::new();
         for segment in before.drain(..) {
-            let Some(first) = segment.items.first().map(address) else { continue };
-            if kept.get(&first).is_some_and(|group| same_items(&segment.items, group)) {
-                moved.insert(first, segment);
+            let Some(key) = key(segment.made, &segment.items) else { continue };
+            if kept.get(&key).is_some_and(|group| segment.is_of(group)) {
+                moved.insert(key, segment);
             } else {
                 self.ids.forget(&segment.items);
             }
         }
         for group in &groups[common..] {
-            let Some(first) = group.first().map(address) else { continue };
-            match moved.remove(&first) {
-                Some(segment) => self.push(segment.items, segment.bytes, segment.hash),
+            let Some(key) = key(group.made, group.items) else { continue };
+            match moved.remove(&key) {
+                Some(segment) => self.push(segment.made, segment.items, segment.bytes, segment.hash),
                 None => {
-                    if let Some(text) = self.render(group, blobs, place).await? {
+                    if let Some(text) = self.render(*group, blobs, place).await? {
                         let bytes = Bytes::from(format!(",{text}"));
                         let hash = hash_of(&bytes);
-                        self.push(group.to_vec(), bytes, hash);
+                        self.push(group.made, group.items.to_vec(), bytes, hash);
                     }
                 }
             }
@@ -181,20 +202,21 @@ impl Encoder {
         Ok(Change { common, old })
     }
 
-    fn push(&mut self, items: Vec<Arc<Item>>, bytes: Bytes, hash: Hash) {
+    fn push(&mut self, made: Made, items: Vec<Arc<Item>>, bytes: Bytes, hash: Hash) {
         let (chain, end) = self.segments.last().map_or((Hash::default(), 0), |s| (s.chain, s.end));
         let end = end + bytes.len() as u64;
-        self.segments.push(Segment { items, bytes, hash, chain: joined(&chain, &hash), end });
+        self.segments.push(Segment { made, items, bytes, hash, chain: joined(&chain, &hash), end });
     }
 
     /// The message of one group; `None` where it says nothing.
     async fn render(
         &mut self,
-        group: &[Arc<Item>],
+        group: Group<'_>,
         blobs: &dyn BlobStore,
         place: &Place,
     ) -> Result<Option<String>, Failure> {
-        match group.first().map(Arc::as_ref) {
+        let first = group.items.first().map(Arc::as_ref).filter(|_| group.made == Made::Whole);
+        match first {
             Some(Item::Assistant(answer)) => {
                 let ids: Vec<Arc<str>> =
                     answer.calls.iter().map(|call| self.ids.give(&call.call_id, &call.provider_id)).collect();
@@ -212,15 +234,8 @@ impl Encoder {
                 )),
             },
             _ => {
-                let items: Vec<&UserItem> = group
-                    .iter()
-                    .filter_map(|item| match item.as_ref() {
-                        Item::User(user) => Some(user),
-                        _ => None,
-                    })
-                    .collect();
-                let images = load(&items, blobs).await;
-                Ok(render::user(&items, &images))
+                let images = load(group.items, self.style.images, blobs).await;
+                Ok(render::user(group.items, &images))
             }
         }
     }
@@ -319,22 +334,39 @@ fn own_id(call: &str, attempt: u32) -> String {
     format!("call_{}", &hash[..24])
 }
 
-/// Items as messages: consecutive user items are one, an answer with nothing to send is none.
-fn grouped(items: &[Arc<Item>]) -> Vec<&[Arc<Item>]> {
-    let mut groups: Vec<&[Arc<Item>]> = Vec::with_capacity(items.len());
+/// Items as messages: consecutive user items are one, an answer with nothing to send is none, and the images of
+/// results, where they are sent, are one with what the user says behind them.
+fn grouped(items: &[Arc<Item>], images: bool) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::with_capacity(items.len());
     let mut at = 0;
+    // The first of the neighbouring results that has images.
+    let mut seen = None;
     while at < items.len() {
         let mut end = at + 1;
         match items[at].as_ref() {
+            Item::Tool(result) => {
+                if images && !result.attachments.is_empty() {
+                    seen = seen.or(Some(at));
+                }
+                groups.push(Group { made: Made::Whole, items: &items[at..end] });
+                if !matches!(items.get(end).map(Arc::as_ref), Some(Item::Tool(_))) {
+                    if let Some(first) = seen.take() {
+                        while end < items.len() && joins_user(&items[end]) {
+                            end += 1;
+                        }
+                        groups.push(Group { made: Made::OfImages, items: &items[first..end] });
+                    }
+                }
+            }
             Item::Assistant(answer) if !render::has_substance(answer) => {}
+            Item::Assistant(_) => groups.push(Group { made: Made::Whole, items: &items[at..end] }),
             Item::User(_) => {
                 // An empty answer between two messages leaves them neighbours.
                 while end < items.len() && joins_user(&items[end]) {
                     end += 1;
                 }
-                groups.push(&items[at..end]);
+                groups.push(Group { made: Made::Whole, items: &items[at..end] });
             }
-            _ => groups.push(&items[at..end]),
         }
         at = end;
     }
@@ -349,26 +381,39 @@ fn joins_user(item: &Item) -> bool {
     }
 }
 
-/// What tells items apart. Segments hold their items, so no address is given twice while it is compared.
-fn address(item: &Arc<Item>) -> usize {
-    Arc::as_ptr(item).addr()
+impl Segment {
+    fn is_of(&self, group: &Group<'_>) -> bool {
+        self.made == group.made && same_items(&self.items, group.items)
+    }
+}
+
+/// What tells messages apart. Segments hold their items, so no address is given twice while it is compared.
+type Key = (Made, usize);
+
+fn key(made: Made, items: &[Arc<Item>]) -> Option<Key> {
+    Some((made, Arc::as_ptr(items.first()?).addr()))
 }
 
 fn same_items(a: &[Arc<Item>], b: &[Arc<Item>]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
 }
 
-async fn load(items: &[&UserItem], blobs: &dyn BlobStore) -> Vec<Loaded> {
+/// The images of a message, in order.
+async fn load(items: &[Arc<Item>], wanted: bool, blobs: &dyn BlobStore) -> Vec<Loaded> {
     let mut images = Vec::new();
-    for part in items.iter().flat_map(|item| &item.parts) {
-        if let Part::Image { blob, .. } = part {
-            let wanted = blob.bytes.min(MAX_IMAGE_BYTES);
-            let whole = blob.bytes <= MAX_IMAGE_BYTES && blob.dropped == 0 && blob.bytes > 0;
-            images.push(match blobs.get(&blob.hash, 0, wanted).await {
-                Ok(bytes) if whole && bytes.len() as u64 == wanted => Loaded::Bytes(bytes),
+    for part in items.iter().flat_map(|item| render::user_parts(item)) {
+        let Part::Image { blob, .. } = part else { continue };
+        let sendable = 1..=MAX_IMAGE_BYTES;
+        images.push(if !wanted {
+            Loaded::NotTaken
+        } else if !sendable.contains(&blob.bytes) || blob.dropped > 0 {
+            Loaded::Missing
+        } else {
+            match blobs.get(&blob.hash, 0, blob.bytes).await {
+                Ok(bytes) if bytes.len() as u64 == blob.bytes => Loaded::Bytes(bytes),
                 _ => Loaded::Missing,
-            });
-        }
+            }
+        });
     }
     images
 }

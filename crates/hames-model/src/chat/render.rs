@@ -4,11 +4,12 @@
 //! escaped, verbatim parts are checked, arguments that are no object become `{}`, names keep the wire's alphabet.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hames_protocol::{
-    AssistantItem, CallItem, Head, Part, ReasoningBlock, RequestOptions, ThinkingLevel, ToolItem, UserItem,
+    AssistantItem, CallItem, Head, Item, Part, ReasoningBlock, RequestOptions, ThinkingLevel, ToolItem, UserItem,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -91,29 +92,49 @@ pub(crate) enum Loaded {
     Bytes(Vec<u8>),
     /// It cannot be had.
     Missing,
+    /// The model takes none.
+    NotTaken,
 }
 
-/// One message out of consecutive user items; `None` where they say nothing. `images` are theirs, in order.
-pub(crate) fn user(items: &[&UserItem], images: &[Loaded]) -> Option<String> {
+/// What an item brings into a user message: what the user says, or the images of a result.
+pub(crate) fn user_parts(item: &Item) -> &[Part] {
+    match item {
+        Item::User(user) => &user.parts,
+        Item::Tool(result) => &result.attachments,
+        Item::Assistant(_) => &[],
+    }
+}
+
+/// One user message out of consecutive items; `None` where they say nothing. `images` are theirs, in order. An image of
+/// a result has a line in front of it that says where it comes from: the user did not send it.
+pub(crate) fn user(items: &[Arc<Item>], images: &[Loaded]) -> Option<String> {
     let mut parts: Vec<(bool, Cow<'_, str>)> = Vec::new();
     let mut images = images.iter();
     for item in items {
-        for part in &item.parts {
+        for part in user_parts(item) {
             match part {
                 Part::Text { text } => parts.push((false, text.as_str().into())),
-                Part::Image { media_type, name, .. } => match images.next() {
-                    Some(Loaded::Bytes(bytes)) => {
-                        let media = if media_type.starts_with("image/") { media_type } else { "image/png" };
-                        parts.push((true, format!("data:{media};base64,{}", STANDARD.encode(bytes)).into()));
+                Part::Image { media_type, name, .. } => {
+                    let name = name.as_deref().unwrap_or("an image");
+                    if let Item::Tool(result) = item.as_ref() {
+                        parts.push((false, format!("[image in the result of {}: {name}]", result.name).into()));
                     }
-                    _ => {
-                        let name = name.as_deref().unwrap_or("an image");
-                        parts.push((false, format!("[{name} was attached here and is no longer kept]").into()));
-                    }
-                },
+                    parts.push(match images.next() {
+                        Some(Loaded::Bytes(bytes)) => {
+                            let media = if media_type.starts_with("image/") { media_type } else { "image/png" };
+                            (true, format!("data:{media};base64,{}", STANDARD.encode(bytes)).into())
+                        }
+                        Some(Loaded::NotTaken) => {
+                            (false, format!("[{name} is an image, which this model does not take]").into())
+                        }
+                        Some(Loaded::Missing) | None => {
+                            (false, format!("[{name} was attached here and is no longer kept]").into())
+                        }
+                    });
+                }
             }
         }
-        if let Some(note) = &item.note {
+        if let Item::User(UserItem { note: Some(note), .. }) = item.as_ref() {
             parts.push((false, note.as_str().into()));
         }
     }
@@ -425,25 +446,47 @@ mod tests {
 
     #[test]
     fn user_items_become_one_message_and_images_parts_of_it() {
-        let text = |t: &str| UserItem { parts: vec![Part::text(t)], note: None };
-        let one = UserItem { parts: vec![Part::text("do it")], note: Some("mode: build".into()) };
-        let parsed = |items: &[&UserItem], images: &[Loaded]| -> Value {
-            serde_json::from_str(&user(items, images).unwrap()).unwrap()
+        let said = |parts: Vec<Part>, note: Option<&str>| {
+            Arc::new(Item::User(UserItem { parts, note: note.map(str::to_owned) }))
         };
-        assert_eq!(parsed(&[&one, &text("now")], &[])["content"], "do it\n\nmode: build\n\nnow");
-        assert_eq!(user(&[&text("  ")], &[]), None);
+        let text = |t: &str| said(vec![Part::text(t)], None);
+        let parsed = |items: &[Arc<Item>], images: &[Loaded]| -> Value {
+            serde_json::from_str::<Value>(&user(items, images).unwrap()).unwrap()["content"].clone()
+        };
+        let one = said(vec![Part::text("do it")], Some("mode: build"));
+        assert_eq!(parsed(&[one, text("now")], &[]), "do it\n\nmode: build\n\nnow");
+        assert_eq!(user(&[text("  ")], &[]), None);
         let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 3, dropped: 0, name: None };
         let image = Part::Image { blob, media_type: "image/gif".into(), name: Some("a.gif".into()) };
-        let seen = UserItem { parts: vec![image, Part::text("look")], note: None };
+        let seen = said(vec![image.clone(), Part::text("look")], None);
+        let data = json!({"type": "image_url", "image_url": {"url": "data:image/gif;base64,AQID"}});
         assert_eq!(
-            parsed(&[&seen], &[Loaded::Bytes(vec![1, 2, 3])])["content"],
+            parsed(std::slice::from_ref(&seen), &[Loaded::Bytes(vec![1, 2, 3])]),
+            json!([data, {"type": "text", "text": "look"}])
+        );
+        for (loaded, words) in [
+            (Loaded::Missing, "[a.gif was attached here and is no longer kept]\n\nlook"),
+            (Loaded::NotTaken, "[a.gif is an image, which this model does not take]\n\nlook"),
+        ] {
+            assert_eq!(parsed(std::slice::from_ref(&seen), &[loaded]), words);
+        }
+        let result = |attachments: Vec<Part>| {
+            let (call_id, name, text) = ("c".into(), "Read".into(), "shown below".into());
+            Arc::new(Item::Tool(ToolItem { call_id, name, text, error: None, blob: None, attachments }))
+        };
+        let of_results = [result(vec![image]), result(vec![]), text("and?")];
+        assert_eq!(
+            parsed(&of_results, &[Loaded::Bytes(vec![1, 2, 3])]),
             json!([
-                {"type": "image_url", "image_url": {"url": "data:image/gif;base64,AQID"}},
-                {"type": "text", "text": "look"},
+                {"type": "text", "text": "[image in the result of Read: a.gif]"},
+                data,
+                {"type": "text", "text": "and?"},
             ])
         );
-        let lost = parsed(&[&seen], &[Loaded::Missing]);
-        assert_eq!(lost["content"], "[a.gif was attached here and is no longer kept]\n\nlook");
+        assert_eq!(
+            parsed(&of_results, &[Loaded::Missing]),
+            "[image in the result of Read: a.gif]\n\n[a.gif was attached here and is no longer kept]\n\nand?"
+        );
     }
 
     #[test]

@@ -185,7 +185,14 @@ async fn reasoning_goes_back_with_the_calls_it_came_with() {
             cut: None,
             model: None,
         };
-        let result = ToolItem { call_id: "own".into(), name: "Read".into(), text: "x".into(), error: None, blob: None };
+        let result = ToolItem {
+            call_id: "own".into(),
+            name: "Read".into(),
+            text: "x".into(),
+            error: None,
+            blob: None,
+            attachments: Vec::new(),
+        };
         let items = [user("hi"), Arc::new(Item::Assistant(item)), Arc::new(Item::Tool(result))];
         ask_with(&mut model, &items, &RequestOptions::default()).await.unwrap();
         let sent = server.requests()[1].json();

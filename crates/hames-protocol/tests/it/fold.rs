@@ -131,6 +131,25 @@ fn answers_stand_in_the_order_of_their_calls_whenever_they_come() {
 }
 
 #[test]
+fn images_of_a_result_stay_with_it_and_an_error_has_none() {
+    let image = |name: &str| Part::Image { blob: blob(), media_type: "image/png".into(), name: Some(name.into()) };
+    let seen = |id: &str, name: &str| ToolDone { attachments: vec![image(name)], ..done(id, "an image") };
+    let asked = [call("a").into(), call("b").into(), call("c").into(), step_done()];
+    let mut events: Vec<Event> = asked.to_vec();
+    events.extend([seen("c", "3").into(), error("b", "no").into(), seen("a", "1").into()]);
+    let folded = transcript(&events);
+    assert_eq!(outline(&folded), "A[a b c] T(a) T(b) T(c)");
+    let attached: Vec<_> = folded.items()[1..]
+        .iter()
+        .map(|item| match item.as_ref() {
+            Item::Tool(tool) => tool.attachments.clone(),
+            _ => panic!(),
+        })
+        .collect();
+    assert_eq!(attached, [vec![image("1")], vec![], vec![image("3")]]);
+}
+
+#[test]
 fn an_open_call_says_whether_it_had_begun() {
     let start: Event = ToolStart { call_id: "b".into(), name: "Read".into() }.into();
     let folded = transcript(&[call("a").into(), call("b").into(), step_done(), start]);

@@ -1,8 +1,10 @@
-//! The end of a call as it is recorded: secrets masked, the text capped, the whole kept.
+//! The end of a call as it is recorded: secrets masked, the text capped, the whole kept and pointed to.
 
 use std::io::{BufReader, BufWriter, Write};
 
-use hames_protocol::{BlobRef, BlobSource, Diff, Event, Failure, SessionState, ToolDone, ToolError, ToolErrorClass};
+use hames_protocol::{
+    BlobRef, BlobSource, Diff, Event, Failure, Part, SessionState, ToolDone, ToolError, ToolErrorClass,
+};
 
 use super::call::{Ended, Origin};
 use super::{Parts, RunCx};
@@ -25,7 +27,8 @@ pub(super) async fn report(
     let cap = origin.cap(parts);
     let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
     let (text, whole, end) = match ended.result {
-        Ok(ToolOutput { text, whole, diffs, files, exit_code, attachments }) => {
+        Ok(ToolOutput { mut text, whole, diffs, files, exit_code, attachments }) => {
+            let attachments = clean_attachments(parts, attachments, &mut text).await;
             let text = if text.trim().is_empty() { "(no output)".into() } else { text };
             let diffs = diffs.into_iter().map(|diff| clean_diff(&parts.secrets, diff)).collect();
             (text, whole, End::Done { diffs, files, exit_code, attachments })
@@ -49,7 +52,7 @@ pub(super) async fn report(
         }
         Err(reason) => Err(reason),
     };
-    let text = point_to(text, cap, &kept);
+    let text = point_to(text, cap, &kept, parts.tools.recaller());
     let blob = kept.ok();
     let is_kept = blob.is_some();
     cx.emit.record(vec![end.event(&origin, text, blob, took)]).await?;
@@ -60,12 +63,7 @@ pub(super) async fn report(
 }
 
 enum End {
-    Done {
-        diffs: Vec<Diff>,
-        files: Vec<hames_protocol::FileHash>,
-        exit_code: Option<i32>,
-        attachments: Vec<hames_protocol::Part>,
-    },
+    Done { diffs: Vec<Diff>, files: Vec<hames_protocol::FileHash>, exit_code: Option<i32>, attachments: Vec<Part> },
     Error(ToolErrorClass),
 }
 
@@ -133,18 +131,44 @@ async fn masked_file(secrets: std::sync::Arc<Secrets>, file: TempFile) -> Result
     done.map_err(|error| error.to_string())
 }
 
-/// The text with a line that says where the whole is.
-fn point_to(text: String, cap: usize, kept: &Result<BlobRef, String>) -> String {
+/// The text with a line that says where the whole is, and which tool shows parts of it.
+fn point_to(text: String, cap: usize, kept: &Result<BlobRef, String>, recaller: Option<&str>) -> String {
     let place = match kept {
         Ok(blob) => format!("the whole output is kept as {}", blob.name.as_deref().unwrap_or(&blob.hash)),
         Err(reason) => format!("the whole output could not be kept: {}", reason.chars().take(120).collect::<String>()),
     };
+    let how = recaller.filter(|_| kept.is_ok()).map(|tool| format!("; {tool} shows it")).unwrap_or_default();
     if text.len() > cap {
-        return cut(text, cap, |left_out| format!("[{left_out} bytes left out here; {place}]"));
+        return cut(text, cap, |left_out| format!("[{left_out} bytes left out here; {place}{how}]"));
     }
     let size = kept.as_ref().map(|blob| format!(" ({} bytes)", blob.bytes)).unwrap_or_default();
-    let text = format!("{}\n[{place}{size}]", text.trim_end_matches('\n'));
+    let text = format!("{}\n[{place}{size}{how}]", text.trim_end_matches('\n'));
     cut(text, cap, |left_out| format!("[{left_out} bytes left out here]"))
+}
+
+/// What goes along with a result, without secrets: a name is masked, an image that holds one is left out, because
+/// masking would break it.
+async fn clean_attachments(parts: &Parts, attachments: Vec<Part>, text: &mut String) -> Vec<Part> {
+    let secrets = &parts.secrets;
+    if secrets.is_empty() {
+        return attachments;
+    }
+    let mut clean = Vec::with_capacity(attachments.len());
+    for attachment in attachments {
+        match attachment {
+            Part::Text { text } => clean.push(Part::text(secrets.mask(&text))),
+            Part::Image { blob, media_type, name } => {
+                let bytes = parts.blobs.get(&blob.hash, 0, blob.bytes).await.unwrap_or_default();
+                if matches!(secrets.mask_bytes(&bytes), std::borrow::Cow::Owned(_)) {
+                    text.push_str("\n[The image is not shown: a known key is written in it.]");
+                    continue;
+                }
+                let name = name.map(|name| secrets.mask(&name).into_owned());
+                clean.push(Part::Image { blob, media_type, name });
+            }
+        }
+    }
+    clean
 }
 
 fn clean_diff(secrets: &Secrets, diff: Diff) -> Diff {

@@ -35,6 +35,7 @@ pub(crate) struct TestTool {
     declare: Declare,
     preview: Preview,
     body: Body,
+    recalls: bool,
 }
 
 impl TestTool {
@@ -47,6 +48,7 @@ impl TestTool {
             declare: Arc::new(|input| touching(Effect::Read, input)),
             preview: Arc::new(|_| Ok(Vec::new())),
             body: Arc::new(|_, _| Box::pin(async { Ok(ToolOutput::text("done")) })),
+            recalls: false,
         }
     }
     /// With this effect on the path it is given.
@@ -55,6 +57,11 @@ impl TestTool {
     }
     pub(crate) fn declares(mut self, declare: impl Fn(&Value) -> Declaration + Send + Sync + 'static) -> Self {
         self.declare = Arc::new(declare);
+        self
+    }
+    /// Says of itself that it gives back what was kept.
+    pub(crate) fn recalling(mut self) -> Self {
+        self.recalls = true;
         self
     }
     pub(crate) fn parameters(mut self, parameters: Value) -> Self {
@@ -107,6 +114,9 @@ impl Tool for TestTool {
     }
     fn declare(&self, input: &Value) -> Declaration {
         (self.declare)(input)
+    }
+    fn recalls(&self) -> bool {
+        self.recalls
     }
     async fn preview(&self, input: &Value, _cx: &ToolCx) -> Result<Vec<Diff>, ToolFailure> {
         (self.preview)(input)

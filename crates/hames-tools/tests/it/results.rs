@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use hames_protocol::{BlobStore, Declaration, Diff, Effect, Event, FileHash, ToolErrorClass, ToolOutputDelta};
+use hames_protocol::{
+    BlobSource, BlobStore, Declaration, Diff, Effect, Event, FileHash, Part, ToolErrorClass, ToolOutputDelta,
+};
 use hames_tools::tempfile_path::TempFile;
 use hames_tools::{ToolFailure, ToolOutput, Whole};
 use serde_json::json;
@@ -132,6 +134,50 @@ async fn a_whole_is_kept_under_a_name_that_is_shown() {
         assert_eq!(done.output, "part\n[the whole output is kept as out-1 (9 bytes)]");
         assert_eq!(blob(&test, &done.blob.unwrap().hash).await, "all of it");
     }
+}
+
+#[tokio::test]
+async fn where_the_whole_is_kept_the_tool_that_shows_it_is_named() {
+    let part = TestTool::new("T").does(|_, _| async {
+        Ok(ToolOutput { whole: Whole::Bytes(b"all of it".to_vec()), ..ToolOutput::text("part") })
+    });
+    let long = gives("x".repeat(60_000));
+    let recalls = || TestTool::new("Look_back").recalling();
+    let ends = |test: TestDoor| async move { test.run(&[("T", json!({}))]).await[0].output().to_owned() };
+    let said = ends(door(vec![part, recalls()])).await;
+    assert_eq!(said, "part\n[the whole output is kept as out-1 (9 bytes); Look_back shows it]");
+    let said = ends(door(vec![long, recalls()])).await;
+    assert!(said.contains(" bytes left out here; the whole output is kept as out-1; Look_back shows it]\n"));
+    assert!(said.len() <= 50 << 10);
+}
+
+#[tokio::test]
+async fn images_go_along_with_a_result_unless_a_secret_is_in_them() {
+    let tool = TestTool::new("T").does(|_, cx| async move {
+        let mut attachments = vec![Part::text(format!("text with {KEY}"))];
+        for (name, bytes) in
+            [("plain.png", "PNG".to_owned()), (KEY, "other".to_owned()), ("c.png", format!("PNG{KEY}"))]
+        {
+            let blob = cx.blobs.put(&cx.session, "", BlobSource::Bytes(bytes.into_bytes())).await.unwrap();
+            attachments.push(Part::Image { blob, media_type: "image/png".into(), name: Some(name.into()) });
+        }
+        Ok(ToolOutput { attachments, ..ToolOutput::text("three images") })
+    });
+    let names = |parts: &[Part]| -> Vec<String> {
+        let name = |part: &Part| match part {
+            Part::Text { text } => text.clone(),
+            Part::Image { name, .. } => name.clone().unwrap(),
+        };
+        parts.iter().map(name).collect()
+    };
+    let done_by = |test: TestDoor| async move { done(&test.run(&[("T", json!({}))]).await[0].end) };
+    let open = done_by(door(vec![tool.clone()])).await;
+    assert_eq!(names(&open.attachments), [&format!("text with {KEY}"), "plain.png", KEY, "c.png"]);
+    assert_eq!(open.output, "three images");
+    let masked = done_by(secretive(tool)).await;
+    assert_eq!(names(&masked.attachments), ["text with [masked secret]", "plain.png", "[masked secret]"]);
+    assert_eq!(masked.output, "three images\n[The image is not shown: a known key is written in it.]");
+    assert_eq!(masked.blob, None);
 }
 
 fn spooled(bytes: &[u8]) -> Whole {

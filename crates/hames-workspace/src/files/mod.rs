@@ -11,6 +11,7 @@ mod change;
 mod denied;
 mod diff;
 mod edit;
+mod image;
 mod local;
 mod nearest;
 mod page;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 use hames_tools::Tool;
 
+pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE};
 pub use local::{LocalFs, LocalFsOptions};
 pub use stage::remove_staged_beside;
 pub use tools::{Delete, Edit, List, Read, StrReplace, Write};

@@ -19,11 +19,22 @@ pub(crate) async fn over_http(
     tools: Vec<TestTool>,
     change: impl FnOnce(&mut Endpoint),
 ) -> (Hames, Provider) {
+    over_http_with(script, tools, change, None, Arc::new(MemoryBlobs::default())).await
+}
+
+/// The same with blobs of the test's own, for a model of which it is known whether it takes images.
+pub(crate) async fn over_http_with(
+    script: Script,
+    tools: Vec<TestTool>,
+    change: impl FnOnce(&mut Endpoint),
+    images: Option<bool>,
+    blobs: Arc<MemoryBlobs>,
+) -> (Hames, Provider) {
     let provider = Provider::start(script).await.unwrap();
     let mut endpoint = Endpoint::new("test", provider.base_url());
     change(&mut endpoint);
-    let info = ModelInfo::new("test/mock-1".parse().unwrap(), 2_000_000, 4_096);
-    let model = ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default())).unwrap();
+    let info = ModelInfo { images, ..ModelInfo::new("test/mock-1".parse().unwrap(), 2_000_000, 4_096) };
+    let model = ChatModel::new(endpoint, info, blobs).unwrap();
     let mut setup = Setup::new([]);
     setup.model = Some(Box::new(model));
     setup.tools = tools;

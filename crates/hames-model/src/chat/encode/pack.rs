@@ -67,11 +67,19 @@ impl Packs {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Made;
     use super::*;
     use proptest::prelude::*;
 
     fn segment(text: &str) -> Segment {
-        Segment { items: Vec::new(), bytes: text.to_owned().into(), hash: [0; 32], chain: [0; 32], end: 0 }
+        Segment {
+            made: Made::Whole,
+            items: Vec::new(),
+            bytes: text.to_owned().into(),
+            hash: [0; 32],
+            chain: [0; 32],
+            end: 0,
+        }
     }
 
     fn all(segments: &[Segment]) -> Vec<u8> {

@@ -1,17 +1,24 @@
 use super::*;
-use hames_protocol::{AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, ReasoningBlock, SessionId, ToolItem};
+use hames_protocol::{
+    AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, ReasoningBlock, SessionId, ToolItem, UserItem,
+};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::Endpoint;
 
 fn encoder() -> Encoder {
+    encoder_for(true)
+}
+
+fn encoder_for(images: bool) -> Encoder {
     Encoder::new(Style {
         model: "m".into(),
         provider: "p".into(),
         thinking: None,
         replay_reasoning: None,
         limit_name: "max_tokens",
+        images,
     })
 }
 
@@ -41,8 +48,13 @@ fn answer(text: &str, calls: &[(&str, &str)]) -> Arc<Item> {
 }
 
 fn result(own: &str) -> Arc<Item> {
-    let item = ToolItem { call_id: own.into(), name: "Read".into(), text: "ok".into(), error: None, blob: None };
-    Arc::new(Item::Tool(item))
+    seeing(own, Vec::new())
+}
+
+/// A result with images.
+fn seeing(own: &str, attachments: Vec<Part>) -> Arc<Item> {
+    let (call_id, name) = (own.into(), "Read".into());
+    Arc::new(Item::Tool(ToolItem { call_id, name, text: "ok".into(), error: None, blob: None, attachments }))
 }
 
 fn prepare(encoder: &mut Encoder, head: &Arc<Head>, items: &[Arc<Item>]) -> (String, PreparedInfo) {
@@ -240,6 +252,120 @@ fn an_image_is_sent_as_long_as_it_is_kept() {
     let content = &messages(&text)[0]["content"];
     assert_eq!(content[0]["image_url"]["url"], "data:image/png;base64,UE5H");
     assert_eq!(content[1]["text"], "[an image was attached here and is no longer kept]");
+}
+
+/// Blobs with an image in them, and parts that lead to it under these names.
+fn kept_images(names: &[&str]) -> (MemoryBlobs, Vec<Part>) {
+    let blobs = MemoryBlobs::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let put = |name: &&str| {
+        let source = BlobSource::Bytes(name.as_bytes().to_vec());
+        let blob = runtime.block_on(blobs.put(&SessionId::from("s"), "", source)).unwrap();
+        Part::Image { blob, media_type: "image/png".into(), name: Some((*name).into()) }
+    };
+    let parts = names.iter().map(put).collect();
+    (blobs, parts)
+}
+
+/// A request in short: roles, with `*` for an image and the names that stand in front of them.
+fn outline(text: &str) -> String {
+    let part = |part: &Value| match part["type"].as_str() {
+        Some("image_url") => "*".to_owned(),
+        _ => part["text"].as_str().unwrap().rsplit(": ").next().unwrap().trim_end_matches(']').to_owned(),
+    };
+    let message = |message: &Value| {
+        let content = match &message["content"] {
+            Value::Array(parts) => format!("({})", parts.iter().map(part).collect::<Vec<_>>().join(" ")),
+            Value::String(text) if message["role"] == "user" => format!("({text})"),
+            _ => String::new(),
+        };
+        format!("{}{content}", &message["role"].as_str().unwrap()[..1])
+    };
+    messages(text).iter().map(message).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn images_of_results_are_one_user_message_behind_the_last_result_of_the_step() {
+    let (blobs, images) = kept_images(&["p1", "p2", "p3"]);
+    let [p1, p2, p3] = [0, 1, 2].map(|at| vec![images[at].clone()]);
+    let asks = || answer("", &[("a", "a"), ("b", "b"), ("c", "c")]);
+    type Case = (Vec<Arc<Item>>, &'static str, &'static str);
+    let cases: Vec<Case> = vec![
+        (vec![seeing("a", p1.clone()), result("b"), result("c")], "u(q) a t t t u(p1 *)", "u(q) a t t t"),
+        (
+            vec![seeing("a", p1.clone()), result("b"), seeing("c", [p2.clone(), p3.clone()].concat())],
+            "u(q) a t t t u(p1 * p2 * p3 *)",
+            "u(q) a t t t",
+        ),
+        (
+            vec![result("a"), seeing("b", p1.clone()), result("c"), user("more"), user("and")],
+            "u(q) a t t t u(p1 * more and)",
+            "u(q) a t t t u(more\n\nand)",
+        ),
+        (
+            vec![result("a"), result("b"), seeing("c", p1.clone()), answer(" ", &[]), user("go on")],
+            "u(q) a t t t u(p1 * go on)",
+            "u(q) a t t t u(go on)",
+        ),
+        (
+            vec![seeing("a", p1.clone()), result("b"), result("c"), answer("I see", &[]), user("ok")],
+            "u(q) a t t t u(p1 *) a u(ok)",
+            "u(q) a t t t a u(ok)",
+        ),
+        (
+            vec![
+                seeing("a", p1),
+                result("b"),
+                result("c"),
+                answer("", &[("d", "d")]),
+                seeing("d", p2),
+                answer("", &[("e", "e")]),
+                result("e"),
+            ],
+            "u(q) a t t t u(p1 *) a t u(p2 *) a t",
+            "u(q) a t t t a t a t",
+        ),
+    ];
+    for (results, with, without) in cases {
+        let items = [vec![user("q"), asks()], results].concat();
+        let options = RequestOptions::default();
+        for (takes, expected) in [(true, with), (false, without)] {
+            let (text, _) = prepare_with(&mut encoder_for(takes), &head(""), &items, &options, &blobs).unwrap();
+            assert_eq!(outline(&text), expected);
+            // The same, grown item by item: no byte that was sent changes but behind the last answer.
+            let mut grown = encoder_for(takes);
+            for n in 1..items.len() {
+                prepare_with(&mut grown, &head(""), &items[..n], &options, &blobs).unwrap();
+            }
+            assert_eq!(prepare_with(&mut grown, &head(""), &items, &options, &blobs).unwrap().0, text);
+        }
+    }
+}
+
+#[test]
+fn a_request_with_images_grows_without_changing_a_byte() {
+    let (blobs, images) = kept_images(&["p1"]);
+    let (mut encoder, head, options) = (encoder(), head("s"), RequestOptions::default());
+    let mut items = vec![user("q")];
+    let mut before = String::new();
+    for n in 0..40 {
+        let own = format!("own{n}");
+        items.extend([answer("", &[(&own, "c")]), seeing(&own, images.clone())]);
+        let (text, info) = prepare_with(&mut encoder, &head, &items, &options, &blobs).unwrap();
+        assert!(text.starts_with(before.strip_suffix("]}").unwrap_or_default()));
+        assert_ne!(info.changed_why, "item");
+        before = text;
+    }
+    assert_eq!(prepare_with(&mut self::encoder(), &head, &items, &options, &blobs).unwrap().0, before);
+}
+
+#[test]
+fn a_user_is_told_of_an_image_that_the_model_does_not_take() {
+    let (blobs, images) = kept_images(&["p1.png"]);
+    let item = Item::User(UserItem { parts: [vec![Part::text("look")], images].concat(), note: None });
+    let options = RequestOptions::default();
+    let (text, _) = prepare_with(&mut encoder_for(false), &head(""), &[Arc::new(item)], &options, &blobs).unwrap();
+    assert_eq!(messages(&text)[0]["content"], "look\n\n[p1.png is an image, which this model does not take]");
 }
 
 proptest! {

@@ -1,15 +1,19 @@
-//! Read: a page of a text file.
+//! Read: a page of a text file, or an image.
+//!
+//! An image is kept as a blob and goes along with the result; the text says what it is, which is all that a model
+//! without eyes gets.
 
 use std::io::Read as _;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use hames_protocol::{Declaration, Effect, FileHash, Label, Resource, ToolSpec};
+use hames_protocol::{BlobSource, Declaration, Effect, FileHash, Label, Part, Resource, ToolSpec, is_unprintable};
 use hames_tools::{FileKind, FsError, FsPath, Tool, ToolCx, ToolFailure, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::change::{self, MAX_EDITED};
+use super::super::image::{Image, ImageFault, ImageKind};
 use super::super::local::{io_failure, wrong_kind};
 use super::super::page::{Pager, Wanted};
 use super::super::text::{Encoding, LineEnds, Text, not_text};
@@ -24,6 +28,9 @@ const CAP: u64 = 50 * 1024;
 
 /// Bytes read at a time from a file too large to hold.
 const PIECE: usize = 64 * 1024;
+
+/// Characters of an image's name that go along with it.
+const MAX_NAME: usize = 200;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::spec(
@@ -41,7 +48,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     )
 });
 
-/// Reads a text file.
+/// Reads a text file or an image.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Read;
 
@@ -102,7 +109,10 @@ fn read(cx: &ToolCx, args: &Args) -> Outcome {
         line_end: b'\n',
     };
     match cx.fs.read(&path, MAX_EDITED) {
-        Ok(bytes) => read_whole(&path, &bytes, wanted),
+        Ok(bytes) => match ImageKind::of(&bytes) {
+            Some(kind) => show(cx, &path, kind, bytes),
+            None => read_whole(&path, &bytes, wanted),
+        },
         Err(FsError::TooLarge { .. }) => read_stream(cx, &path, stat.size, wanted),
         Err(error) => Err(error.into()),
     }
@@ -119,6 +129,21 @@ fn read_whole(path: &FsPath, bytes: &[u8], mut wanted: Wanted) -> Outcome {
     Ok(ToolOutput { text: pager.finish(&path.shown, true), files, ..ToolOutput::default() })
 }
 
+/// An image: its kind and size as text, the image itself beside it.
+fn show(cx: &ToolCx, path: &FsPath, kind: ImageKind, bytes: Vec<u8>) -> Outcome {
+    let files = vec![FileHash { path: change::key(path), hash: write::hash_of(&bytes) }];
+    let image = Image::examine(kind, bytes).map_err(|fault| unfit(path, fault))?;
+    let text = format!("{}: {image}", path.shown);
+    let blob = cx.put_blocking("", BlobSource::Bytes(image.bytes))?;
+    let name = path.shown.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).take(MAX_NAME).collect();
+    let attachment = Part::Image { blob, media_type: kind.media_type().into(), name: Some(name) };
+    Ok(ToolOutput { files, attachments: vec![attachment], ..ToolOutput::text(text) })
+}
+
+fn unfit(path: &FsPath, fault: ImageFault) -> ToolFailure {
+    ToolFailure::failed(format!("{} {fault}", path.shown))
+}
+
 /// Reads a page of a file of any size: up to the page's end and no further.
 fn read_stream(cx: &ToolCx, path: &FsPath, size: u64, wanted: Wanted) -> Outcome {
     let mut file = cx.fs.open(path)?;
@@ -130,6 +155,9 @@ fn read_stream(cx: &ToolCx, path: &FsPath, size: u64, wanted: Wanted) -> Outcome
             0 => break,
             read => filled += read,
         }
+    }
+    if let Some(kind) = ImageKind::of(&piece[..filled]) {
+        return Err(unfit(path, ImageFault::TooLarge { kind, bytes: size }));
     }
     if let Some(kind) = binary::kind(&piece[..filled]) {
         return Err(refused(path, kind, size));
@@ -167,5 +195,10 @@ fn read_stream(cx: &ToolCx, path: &FsPath, size: u64, wanted: Wanted) -> Outcome
 
 fn refused(path: &FsPath, kind: &'static str, size: u64) -> ToolFailure {
     let error = not_text(&path.shown, kind);
-    ToolFailure::failed(format!("{error} ({size} bytes); use a command to look into it"))
+    let next = if kind.ends_with("image") || kind == "an icon" {
+        "convert it to PNG with a command to see it"
+    } else {
+        "use a command to look into it"
+    };
+    ToolFailure::failed(format!("{error} ({size} bytes); {next}"))
 }

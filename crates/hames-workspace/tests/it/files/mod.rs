@@ -5,6 +5,7 @@ mod deleting;
 mod edits;
 pub(crate) mod kit;
 mod paths;
+pub(crate) mod pictures;
 mod reading;
 mod staging;
 mod walking;

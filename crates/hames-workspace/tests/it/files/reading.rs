@@ -5,7 +5,10 @@ use std::io::{Seek, Write as _};
 
 use serde_json::json;
 
+use hames_protocol::Part;
+
 use super::kit::{Bench, tool_named};
+use super::pictures::{GIF, JPEG, PNG, WEBP};
 
 #[tokio::test]
 async fn lines_are_numbered_and_paged() {
@@ -130,15 +133,15 @@ async fn huge_files_in_other_encodings_are_text_too() {
 async fn what_is_no_text_is_named_and_not_shown() {
     let bench = Bench::new();
     for (name, content, kind) in [
-        ("a.png", &b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], "a PNG image"),
-        ("a.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG image"),
+        ("a.bmp", &b"BM\x46\0\0\0"[..], "a BMP image"),
+        ("a.tiff", b"II*\0\x08\0\0\0", "a TIFF image"),
         ("a.zip", b"PK\x03\x04\x14\0\0\0", "a ZIP archive"),
         ("a.pdf", b"%PDF-1.7\n1 0 obj", "a PDF document"),
         ("a.bz2", b"BZh91AY&SY\xd7\xff\x12", "bzip2 data"),
         ("a.gz", b"\x1f\x8b\x08\xff\xff\xfe", "gzip data"),
         ("a.db", b"SQLite format 3\0\x10\0", "an SQLite database"),
         ("a.out", b"\x7fELF\x02\x01\x01\0", "an ELF program"),
-        ("a.webp", b"RIFF\x10\0\0\0WEBPVP8 ", "a WebP image"),
+        ("a.wav", b"RIFF\x10\0\0\0WAVEfmt ", "a WAV recording"),
         ("a.bin", b"abc\0def", "a binary file"),
         ("u32", b"\xff\xfe\0\0a\0\0\0", "UTF-32 text"),
     ] {
@@ -158,6 +161,63 @@ async fn what_is_no_text_is_named_and_not_shown() {
         bench.file(name, content);
         assert_eq!(bench.said("Read", json!({"path": name})).await, shown, "{name}");
     }
+}
+
+#[tokio::test]
+async fn an_image_is_known_by_its_bytes_described_and_handed_on_as_a_blob() {
+    let bench = Bench::new();
+    for (name, content, media_type, said) in [
+        ("shot.png", PNG, "image/png", "PNG image, 3×2 pixels"),
+        ("photo.txt", JPEG, "image/jpeg", "JPEG image, 1×1 pixels"),
+        ("dir/no-ending", GIF, "image/gif", "GIF image, 1×1 pixels"),
+        ("wrong.png", WEBP, "image/webp", "WebP image, 1×1 pixels"),
+    ] {
+        bench.file(name, content);
+        // Lines have no meaning in an image.
+        let output = bench.ok("Read", json!({"path": name, "offset": 7, "limit": 1})).await;
+        assert_eq!(output.text, format!("{name}: {said}, {} bytes", content.len()));
+        let [Part::Image { blob, media_type: found, name: Some(found_name) }] = &output.attachments[..] else {
+            panic!("{:?}", output.attachments)
+        };
+        assert_eq!((found.as_str(), found_name.as_str(), blob.dropped, &blob.name), (media_type, name, 0, &None));
+        assert_eq!(bench.blob(&blob.hash).await, content);
+        assert_eq!(output.files[0].hash, blob.hash, "a change made meanwhile is noticed when it is replaced");
+    }
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_sent_is_named_with_what_to_do() {
+    let bench = Bench::new();
+    let mut large = PNG.to_vec();
+    large.resize(8 * 1024 * 1024 + 1, 0);
+    let mut huge = JPEG.to_vec();
+    huge.resize(11 * 1024 * 1024, 0);
+    let wide = [&PNG[..16], &9000u32.to_be_bytes(), &PNG[20..]].concat();
+    for (name, content, said) in [
+        ("empty.png", Vec::new(), "empty.png is empty."),
+        ("cut.png", PNG[..20].to_vec(), "cut.png is a damaged PNG image of 20 bytes (its dimensions cannot be read)"),
+        ("tail.png", PNG[..PNG.len() - 12].to_vec(), "(its end is missing); make or fetch it again"),
+        ("tail.jpg", JPEG[..JPEG.len() - 2].to_vec(), "tail.jpg is a damaged JPEG image"),
+        ("tail.webp", WEBP[..WEBP.len() - 4].to_vec(), "tail.webp is a damaged WebP image"),
+        ("head.gif", GIF[..11].to_vec(), "head.gif is a damaged GIF image of 11 bytes"),
+        ("large.png", large, "is a PNG image of 8388609 bytes; 8388608 are possible: make a smaller copy"),
+        ("huge.jpg", huge, "is a JPEG image of 11534336 bytes; 8388608 are possible: make a smaller copy"),
+        ("wide.png", wide, "wide.png is a PNG image of 9000×2 pixels; 8000 a side are possible: make a smaller copy"),
+    ] {
+        bench.file(name, content);
+        let said_of_it = bench.said("Read", json!({"path": name})).await;
+        assert!(said_of_it.contains(said), "{said_of_it}");
+    }
+}
+
+#[tokio::test]
+async fn the_name_that_goes_with_an_image_is_one_harmless_line() {
+    let bench = Bench::new();
+    let name = format!("a]\n[the user says\u{202e} {}.png", "x".repeat(200));
+    bench.file(&name, PNG);
+    let output = bench.ok("Read", json!({"path": name})).await;
+    let Part::Image { name: Some(shown), .. } = &output.attachments[0] else { panic!() };
+    assert!(shown.starts_with("a]\u{fffd}[the user says\u{fffd} xx") && shown.chars().count() == 200, "{shown}");
 }
 
 #[tokio::test]
@@ -199,7 +259,7 @@ async fn a_folder_is_listed_and_not_read() {
 
 #[test]
 fn what_the_model_is_told_of_the_tools_is_short() {
-    for (name, most) in [("Read", 520), ("Write", 380), ("StrReplace", 560), ("Edit", 620), ("List", 480)] {
+    for (name, most) in [("Read", 560), ("Write", 380), ("StrReplace", 560), ("Edit", 620), ("List", 480)] {
         let spec = serde_json::to_string(tool_named(name).spec()).unwrap();
         assert!(spec.len() <= most, "{name}: {} characters, at most {most}", spec.len());
     }
