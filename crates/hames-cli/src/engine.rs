@@ -148,14 +148,15 @@ impl Job<'_> {
     async fn parts(&self) -> Result<Vec<Part>, Failure> {
         let mut parts = vec![Part::text(self.prompt.clone())];
         for attachment in &self.attachments {
-            parts.push(match attachment {
-                Attachment::Text(text) => Part::text(text.clone()),
-                Attachment::Image { name, media_type, bytes } => {
+            match attachment {
+                Attachment::Text(text) => parts.push(Part::text(text.clone())),
+                Attachment::Image { line, name, media_type, bytes } => {
                     let source = BlobSource::Bytes(bytes.clone());
                     let blob = self.ground.store.blobs().put(&self.session, "", source).await?;
-                    Part::Image { blob, media_type: (*media_type).into(), name: Some(name.clone()) }
+                    parts.push(Part::text(line.clone()));
+                    parts.push(Part::Image { blob, media_type: (*media_type).into(), name: Some(name.clone()) });
                 }
-            });
+            }
         }
         Ok(parts)
     }

@@ -159,9 +159,9 @@ impl Request {
 
     /// Keys go out in headers only: also not where a person pasted or attached one.
     fn mask(&mut self, secrets: &Secrets) {
-        let attached = self.attachments.iter_mut().filter_map(|attachment| match attachment {
-            Attachment::Text(text) => Some(text),
-            Attachment::Image { .. } => None,
+        let attached = self.attachments.iter_mut().flat_map(|attachment| match attachment {
+            Attachment::Text(text) => vec![text],
+            Attachment::Image { line, name, .. } => vec![line, name],
         });
         for text in attached.chain([&mut self.prompt]) {
             if let Cow::Owned(masked) = secrets.mask(text) {

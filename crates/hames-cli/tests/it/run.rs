@@ -85,11 +85,53 @@ fn a_command_of_the_agent_finds_standard_input_empty() {
     }
 }
 
+/// A whole picture of 3 by 2 pixels.
+const PNG: &[u8] =
+    b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x03\x00\x00\x00\x02\x08\x02\x00\x00\x00\x12\
+    \x16\xf1M\x00\x00\x00\x10IDATx\xdacPHX\x00A\x0cp\x16\x00@\x94\x06\xc1p\xe7!P\x00\x00\x00\x00IEND\xae\
+    B`\x82";
+
+#[test]
+fn an_image_that_the_agent_reads_reaches_the_model_and_is_shown_in_words() {
+    let script =
+        Script::new().turn(Turn::call("Read", json!({"path": "pic.png"}))).respond(|_| Turn::text("A picture."));
+    let (user, provider) = User::with(script);
+    user.write("pic.png", PNG);
+    let ended = user.ok(&["run", "-s", "pics", "look"]);
+    assert!(ended.err.contains("Read pic.png · 1 image · "), "{}", ended.err);
+    let sent = provider.requests().remove(1);
+    let last = sent.messages().last().unwrap().clone();
+    assert_eq!(last["content"][0]["text"], "[image in the result of Read: pic.png]");
+    assert!(last["content"][1]["image_url"]["url"].as_str().unwrap().starts_with("data:image/png;base64,iVBORw0KGgo"));
+    // The same from the log, by another process.
+    user.ok(&["run", "-s", "pics", "and again"]);
+    let again = provider.requests().remove(2);
+    assert_eq!(again.messages()[..sent.messages().len()], sent.messages()[..]);
+    let shown = user.ok(&["sessions", "show", "pics"]);
+    assert!(shown.out.contains("Read pic.png · 1 image"), "{}", shown.out);
+    assert!(shown.out.contains("    [image pic.png, image/png, 73 bytes]"), "{}", shown.out);
+    let exported = user.ok(&["sessions", "export", "pics"]).event("tool.done");
+    assert_eq!(exported["output"], "pic.png: PNG image, 3×2 pixels, 73 bytes");
+    assert_eq!(exported["attachments"][0]["media_type"], "image/png");
+    assert_eq!(exported["attachments"][0]["blob"]["bytes"], 73);
+    assert_eq!(provider.violations(), []);
+    // A model that is said to take none gets the words alone.
+    let url = provider.base_url();
+    let config =
+        format!(r#"{{"providers": {{"blind": {{"base_url": "{url}", "models": [{{"id": "m", "images": false}}]}}}}}}"#);
+    user.write_config(&config);
+    user.ok(&["run", "-s", "pics", "-m", "blind/m", "--attach", "pic.png", "--", "and now"]);
+    let blind = body_text(provider.requests().last().unwrap());
+    assert!(!blind.contains("image_url") && blind.contains("73 bytes"), "{blind}");
+    assert!(blind.contains("[pic.png is an image, which this model does not take]"), "{blind}");
+    assert_eq!(provider.violations(), []);
+}
+
 #[test]
 fn attachments_come_before_or_after_the_prompt() {
     let (user, provider) = User::saying("seen");
     user.write("note.txt", "a ``` fence\n");
-    user.write("pic.png", b"\x89PNG\r\n\x1a\nrest");
+    user.write("pic.png", PNG);
     user.write("blob.bin", b"\0\x01\x02");
     for args in [
         &["run", "look", "--attach", "note.txt", "pic.png", "blob.bin"][..],
@@ -100,13 +142,20 @@ fn attachments_come_before_or_after_the_prompt() {
         user.ok(args);
         let requests = provider.requests();
         let body = body_text(requests.last().unwrap());
-        for part in ["look", "Attached file note.txt:", "````", "data:image/png;base64,", "blob.bin: not shown"] {
+        for part in [
+            "look",
+            "Attached file note.txt:",
+            "````",
+            "pic.png: PNG image, 3×2 pixels",
+            "data:image/png;base64,",
+            "blob.bin: not shown",
+        ] {
             assert!(body.contains(part), "{args:?} lacks {part}\n{body}");
         }
     }
     for (args, says) in [
         (&["run", "x", "--attach", "missing"][..], "--attach missing"),
-        (&["run", "x", "--attach", "."], "is not a file"),
+        (&["run", "x", "--attach", "."], "is a folder"),
     ] {
         let ended = user.run(args);
         assert_eq!(ended.code, 2, "{args:?}");

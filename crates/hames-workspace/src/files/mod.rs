@@ -8,6 +8,7 @@
 
 mod binary;
 mod change;
+mod content;
 mod denied;
 mod diff;
 mod edit;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 use hames_tools::Tool;
 
+pub use content::Content;
 pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE};
 pub use local::{LocalFs, LocalFsOptions};
 pub use stage::remove_staged_beside;
