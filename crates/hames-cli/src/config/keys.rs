@@ -23,7 +23,7 @@ pub(crate) const PROVIDER: &[&str] = &[
 ];
 
 /// Of one model of a provider.
-pub(crate) const MODEL: &[&str] = &["id", "context_window", "max_output"];
+pub(crate) const MODEL: &[&str] = &["id", "context_window", "max_output", "images"];
 
 /// Of a provider's `timeouts`.
 pub(crate) const TIMEOUTS: &[&str] = &["connect_s", "first_byte_s", "idle_s"];

@@ -127,13 +127,14 @@ impl Reader<'_> {
         let mut out = Vec::new();
         for (at, element) in array.elements.iter().enumerate() {
             let base = format!("{key}[{at}]");
-            let mut model = FileModel { id: String::new(), context_window: None, max_output: None };
+            let mut model = FileModel { id: String::new(), context_window: None, max_output: None, images: None };
             for property in self.known(self.object(element, &base)?, &base, keys::MODEL) {
                 let key = format!("{base}.{}", property.name.as_str());
                 match property.name.as_str() {
                     "id" => model.id = self.string(&property.value, &key)?.value,
                     "context_window" => model.context_window = Some(self.count(&property.value, &key)?.value),
                     "max_output" => model.max_output = Some(self.count(&property.value, &key)?.value),
+                    "images" => model.images = Some(self.boolean(&property.value, &key)?.value),
                     _ => {}
                 }
             }

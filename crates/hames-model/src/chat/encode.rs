@@ -349,13 +349,12 @@ fn grouped(items: &[Arc<Item>], images: bool) -> Vec<Group<'_>> {
                     seen = seen.or(Some(at));
                 }
                 groups.push(Group { made: Made::Whole, items: &items[at..end] });
-                if !matches!(items.get(end).map(Arc::as_ref), Some(Item::Tool(_))) {
-                    if let Some(first) = seen.take() {
-                        while end < items.len() && joins_user(&items[end]) {
-                            end += 1;
-                        }
-                        groups.push(Group { made: Made::OfImages, items: &items[first..end] });
+                let is_last = !matches!(items.get(end).map(Arc::as_ref), Some(Item::Tool(_)));
+                if let Some(first) = seen.take_if(|_| is_last) {
+                    while end < items.len() && joins_user(&items[end]) {
+                        end += 1;
                     }
+                    groups.push(Group { made: Made::OfImages, items: &items[first..end] });
                 }
             }
             Item::Assistant(answer) if !render::has_substance(answer) => {}
