@@ -1,4 +1,4 @@
-//! Where sessions are kept: an append-only event log in SQLite, and beside it blobs, leases and search.
+//! Where sessions are kept: an append-only event log in SQLite, and beside it blobs, leases, search and what was granted.
 //!
 //! One thread of the process writes and commits what has queued up together; a few connections read. Everything a
 //! list shows lies in the sessions' own rows, which each append keeps in step, so only reading a session reads events.
@@ -23,6 +23,7 @@
 mod blobs;
 mod damage;
 mod fault;
+mod grants;
 mod home;
 mod lease;
 mod log;
@@ -41,6 +42,7 @@ mod syncer;
 mod tests;
 mod writer;
 
+pub use grants::KeptGrant;
 pub use lease::Lease;
 pub use search::{SearchHit, SearchKind};
 pub use sessions::SessionInfo;

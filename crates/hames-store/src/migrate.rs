@@ -25,6 +25,7 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "events", sql: include_str!("../migrations/0001_events.sql") },
     Migration { version: 2, name: "search", sql: include_str!("../migrations/0002_search.sql") },
+    Migration { version: 3, name: "grants", sql: include_str!("../migrations/0003_grants.sql") },
 ];
 
 /// The version this program writes.

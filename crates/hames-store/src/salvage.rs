@@ -19,7 +19,7 @@ use crate::fault::{Fault, io_error};
 use crate::home::{Home, with_suffix};
 use crate::row::{SEQ_MAX, damaged, key, seq_of, session_of};
 use crate::sessions;
-use crate::{open, pages};
+use crate::{grants, open, pages};
 
 /// Single rows looked for inside a hole of one table, at most: each costs a descent of the tree.
 const PROBES: i64 = 20_000;
@@ -168,6 +168,7 @@ fn read_view(copy: &Path, target: &Connection, all: &mut Numbers) -> Result<bool
         let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes, body) VALUES (?1, ?2, ?3)")?;
         keep(insert.execute((value(row, 1), value(row, 2), value(row, 3))))
     })?;
+    whole &= copy_grants(&source, &tx)?;
     for table in ["blob_refs (session, hash)", "blob_names (session, name, hash, dropped)"] {
         whole &= copy_small(&source, &tx, table, &numbers)?;
     }
@@ -331,6 +332,29 @@ fn copy_small(source: &Connection, tx: &Connection, table: &str, numbers: &Numbe
             let Some(known) = numbers.get(&old) else { return Ok(()) };
             values[0] = Value::Integer(known.number);
             keep(insert.execute(params_from_iter(values)))
+        })?;
+        if whole {
+            break;
+        }
+    }
+    Ok(whole)
+}
+
+/// Copies what a person allowed. A page that is taken for the wrong table allows nothing: only what reads as a grant is
+/// copied. Older databases have none.
+fn copy_grants(source: &Connection, tx: &Connection) -> Result<bool, Fault> {
+    if source.prepare("SELECT folder, grant, at FROM grants").is_err() {
+        return Ok(true);
+    }
+    let mut whole = true;
+    for order in ["ASC", "DESC"] {
+        let sql = format!("SELECT folder, grant, at FROM grants ORDER BY folder {order}, grant {order}");
+        whole = scan(source, &sql, &[], &mut |row| {
+            let (Ok(folder), Ok(grant)) = (row.get::<_, String>(0), row.get::<_, String>(1)) else { return Ok(()) };
+            match grants::is_readable(&grant) {
+                true => keep(grants::restore(tx, &folder, &grant, row.get(2).unwrap_or_default())),
+                false => Ok(()),
+            }
         })?;
         if whole {
             break;

@@ -4,6 +4,7 @@
 
 mod blobs;
 mod damage;
+mod grants;
 mod kit;
 mod leases;
 mod log;
