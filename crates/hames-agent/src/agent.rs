@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hames_context::{Budget, Estimator, WireRules, estimate_head};
-use hames_protocol::{ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, RequestOptions, ThinkingLevel};
+use hames_protocol::{
+    ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel,
+};
 use hames_tools::Door;
 
 use crate::RetryPolicy;
@@ -20,6 +22,8 @@ pub struct AgentParts {
     pub max_steps: Option<u32>,
     /// How much to think; `None` says nothing to the provider.
     pub thinking: Option<ThinkingLevel>,
+    /// How words are picked.
+    pub sampling: Sampling,
     /// Tokens an answer may have; `None` for the model's own limit.
     pub max_output_tokens: Option<u64>,
     /// When to try again.
@@ -53,7 +57,7 @@ impl Agent {
             door: parts.door,
             max_steps: parts.max_steps,
             retry: parts.retry,
-            options: RequestOptions { max_output_tokens: None, thinking: parts.thinking, session: None },
+            options: RequestOptions { thinking: parts.thinking, sampling: parts.sampling, ..RequestOptions::default() },
             wanted_output,
             estimator: Estimator::default(),
             rules: WireRules::default(),

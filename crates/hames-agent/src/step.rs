@@ -99,7 +99,7 @@ impl Agent {
         tokio::pin!(cut);
         let mut attempt = 1;
         loop {
-            let answer = self.attempt(cx, cut.as_mut()).await;
+            let answer = self.attempt(cx, cut.as_mut()).await?;
             let Some(failure) = answer.worth_another() else { return Ok(answer) };
             let Some(delay) = self.retry.delay(attempt, &failure, seed) else { return Ok(answer) };
             let retry = Retry {
@@ -117,16 +117,18 @@ impl Agent {
         }
     }
 
-    /// Sends the prepared request once and streams what comes.
-    async fn attempt(&mut self, cx: &LoopCx, mut cut: Pin<&mut impl Future<Output = Cut>>) -> Answer {
+    /// Sends the prepared request once and streams what comes. What the client had to learn on the way is recorded
+    /// before any of it.
+    async fn attempt(&mut self, cx: &LoopCx, mut cut: Pin<&mut impl Future<Output = Cut>>) -> Result<Answer, Failure> {
         let sent = tokio::select! {
             biased;
-            cut = cut.as_mut() => return Answer::cut(cut),
-            sent = self.model.send() => sent,
+            cut = cut.as_mut() => Err(Answer::cut(cut)),
+            sent = self.model.send() => sent.map_err(Answer::failed),
         };
+        cx.emit.record(self.model.take_learned().into_iter().map(Event::ParameterLearned).collect()).await?;
         let mut stream = match sent {
             Ok(stream) => stream,
-            Err(failure) => return Answer::failed(failure),
+            Err(answer) => return Ok(answer),
         };
         let mut pieces = Pieces::default();
         let mut pause = tokio::time::interval_at(Instant::now() + OPEN_STEP_EVERY, OPEN_STEP_EVERY);
@@ -144,7 +146,7 @@ impl Agent {
                 None => break None,
             }
         };
-        Answer { completion: stream.finish(), cut, last: pieces.last() }
+        Ok(Answer { completion: stream.finish(), cut, last: pieces.last() })
     }
 }
 

@@ -139,6 +139,7 @@ impl Job<'_> {
             .blobs(blobs)
             .secrets(Secrets::new(self.ground.config.secrets()))
             .max_steps(settings.max_steps)
+            .sampling(settings.sampling())
             .thinking(settings.thinking_level.or(self.chosen.thinking_level))
             .max_output_tokens(settings.max_output_tokens.or(self.chosen.provider.max_tokens))
             .build()

@@ -73,6 +73,9 @@ impl Transcript {
             Event::Retry(retry) => {
                 out.line(self.style.dim(&format!("  [tried again] {}", first_line(&retry.failure.message))))?;
             }
+            Event::ParameterLearned(learned) => {
+                out.line(self.style.dim(&format!("  [learned] {}", clean::line(&learned.lesson.to_string()))))?;
+            }
             Event::SessionRenamed(renamed) => {
                 out.line(self.style.dim(&format!("  [renamed to \"{}\"]", clean::line(&renamed.name))))?;
             }

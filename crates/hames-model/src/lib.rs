@@ -33,6 +33,7 @@ mod chat;
 mod endpoint;
 mod error;
 mod http;
+mod learned;
 mod models;
 mod scripted;
 mod sse;
@@ -40,6 +41,7 @@ mod url;
 
 pub use chat::ChatModel;
 pub use endpoint::{Endpoint, Proxy, Secret, ThinkingDialect, Timeouts};
+pub use learned::{LearnedFile, LearnedStore, MemoryLearned, ModelAt, NowSeconds};
 pub use models::{ListedModel, list_models};
 pub use scripted::{Asked, ScriptedModel, ScriptedTurn};
 pub use url::chat_url;

@@ -184,6 +184,8 @@ events! {
     Nudge(Nudge) = "nudge", durable: true;
     /// A request is tried again.
     Retry(Retry) = "retry", durable: true;
+    /// A refusal taught how requests to a model are written; the request was sent again that way.
+    ParameterLearned(ParameterLearned) = "parameter.learned", durable: true;
     /// A child began.
     SubagentStart(SubagentStart) = "subagent.start", durable: true;
     /// A child ended.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Failure, Item, ReasoningBlock, ThinkingLevel, Timings, ToolSpec, Usage};
+use crate::{Failure, Item, ParameterLearned, ReasoningBlock, Sampling, ThinkingLevel, Timings, ToolSpec, Usage};
 
 /// What is known of a model before it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct RequestOptions {
     pub max_output_tokens: Option<u64>,
     /// How much to think.
     pub thinking: Option<ThinkingLevel>,
+    /// How words are picked.
+    pub sampling: Sampling,
     /// A stable id of the session, for providers that route or cache by it.
     pub session: Option<String>,
 }
@@ -146,6 +148,10 @@ pub trait ModelClient: Send {
     ) -> Result<PreparedInfo, Failure>;
     /// Sends the request prepared last. Failures before the first byte of the answer come back here.
     async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure>;
+    /// What refusals taught since this was asked last, for the record. A client that learns nothing says nothing.
+    fn take_learned(&mut self) -> Vec<ParameterLearned> {
+        Vec::new()
+    }
 }
 
 /// What the loop records of a prepared request.

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{Penalty, Sampler, Sampling};
+
 /// What a run may do to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +152,15 @@ pub struct Settings {
     /// How much the model should think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
+    /// Temperature or top-p: the one in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampler: Option<Sampler>,
+    /// Pushes towards new topics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presence_penalty: Option<Penalty>,
+    /// Pushes away from what was said often.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_penalty: Option<Penalty>,
     /// Tokens of the window, overriding what the model is known to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
@@ -166,7 +177,27 @@ impl Settings {
     pub fn patched(&self, patch: &Settings) -> Settings {
         let mut out = self.clone();
         macro_rules! take { ($($field:ident),*) => { $(if patch.$field.is_some() { out.$field = patch.$field.clone(); })* } }
-        take!(model, mode, parallel, thinking_level, context_window, max_output_tokens, max_steps);
+        take!(
+            model,
+            mode,
+            parallel,
+            thinking_level,
+            sampler,
+            presence_penalty,
+            frequency_penalty,
+            context_window,
+            max_output_tokens,
+            max_steps
+        );
         out
+    }
+
+    /// What is set here of sampling.
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            sampler: self.sampler,
+            presence_penalty: self.presence_penalty,
+            frequency_penalty: self.frequency_penalty,
+        }
     }
 }

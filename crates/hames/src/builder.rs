@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
 use hames_protocol::{
-    Approver, BlobStore, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient, NobodyAnswers, ThinkingLevel,
+    Approver, BlobStore, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient, NobodyAnswers, Sampling,
+    ThinkingLevel,
 };
 use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
@@ -34,6 +35,7 @@ pub struct AgentBuilder {
     parallel_tools: bool,
     max_steps: Option<u32>,
     thinking: Option<ThinkingLevel>,
+    sampling: Sampling,
     max_output_tokens: Option<u64>,
     retry: RetryPolicy,
 }
@@ -58,6 +60,7 @@ impl AgentBuilder {
             parallel_tools: true,
             max_steps: None,
             thinking: None,
+            sampling: Sampling::default(),
             max_output_tokens: None,
             retry: RetryPolicy::default(),
         }
@@ -141,6 +144,12 @@ impl AgentBuilder {
         self
     }
 
+    /// How words are picked.
+    pub fn sampling(mut self, sampling: Sampling) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
     /// Tokens one answer may have.
     pub fn max_output_tokens(mut self, tokens: impl Into<Option<u64>>) -> Self {
         self.max_output_tokens = tokens.into();
@@ -188,6 +197,7 @@ impl AgentBuilder {
             door,
             max_steps: self.max_steps,
             thinking: self.thinking,
+            sampling: self.sampling,
             max_output_tokens: self.max_output_tokens,
             retry: self.retry,
         }))

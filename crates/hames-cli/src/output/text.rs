@@ -79,6 +79,11 @@ impl Text {
                 );
                 self.progress(&envelope.agent, self.style.yellow(&line));
             }
+            Event::ParameterLearned(learned) => {
+                let (model, lesson) =
+                    (clean::line(&learned.model.to_string()), clean::line(&learned.lesson.to_string()));
+                self.progress(&envelope.agent, self.style.dim(&format!("learned of {model}: {lesson}")));
+            }
             Event::Nudge(nudge) => {
                 let line = format!("reminded the model: {}", first_line(&nudge.text));
                 self.progress(&envelope.agent, self.style.dim(&line));

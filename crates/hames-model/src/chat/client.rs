@@ -1,22 +1,25 @@
 //! A conversation's connection to one model.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_protocol::{
-    BlobStore, ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, ModelStream, PreparedInfo, RequestOptions,
+    BlobStore, ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, ModelStream, ParameterLearned, PreparedInfo,
+    RequestOptions,
 };
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::{Client, Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Body;
-use super::encode::{Encoder, Style};
+use super::encode::{Encoder, Style, Wanted};
+use super::learning::LearningStream;
 use super::stream::{ChatStream, Draining, silent};
 use crate::Endpoint;
 use crate::error::Place;
 use crate::http::{self, SharedBody};
+use crate::learned::{LearnedStore, Learning, MemoryLearned, ModelAt};
 use crate::url::{CHAT, resolve};
 
 /// Bytes of an error body that are read: the longest real ones quote a whole request.
@@ -37,15 +40,18 @@ pub struct ChatModel {
     url: Url,
     encoder: Encoder,
     client: Option<Client>,
+    learning: Arc<Mutex<Learning>>,
     prepared: Option<Prepared>,
     draining: Draining,
     /// Whether a response has come, so that a broken connection may be one the server had closed meanwhile.
     has_answered: bool,
 }
 
+/// A request as it will be sent. Its items are with the encoder.
 struct Prepared {
+    head: Arc<Head>,
+    options: RequestOptions,
     body: Body,
-    session: Option<String>,
 }
 
 impl std::fmt::Debug for ChatModel {
@@ -63,15 +69,17 @@ impl ChatModel {
         let place = Arc::new(Place::new(&endpoint, &host, &info.model.id));
         let is_openai = host == "api.openai.com" || host.ends_with(".api.openai.com");
         let encoder = Encoder::new(Style {
-            model: info.model.id.clone(),
-            provider: info.model.provider.clone(),
+            model: info.model.clone(),
             thinking: endpoint.thinking,
             replay_reasoning: endpoint.replay_reasoning,
             limit_name: if is_openai { "max_completion_tokens" } else { "max_tokens" },
             images: info.images != Some(false),
         });
+        let at = ModelAt::new(&url, &info.model.id);
+        let learning = Learning::new(at, info.model.clone(), Arc::new(MemoryLearned::default()));
         Ok(Self {
             endpoint,
+            learning: Arc::new(Mutex::new(learning)),
             info,
             blobs,
             place,
@@ -82,6 +90,67 @@ impl ChatModel {
             draining: Draining::default(),
             has_answered: false,
         })
+    }
+
+    /// The same connection, with lessons of refusals recalled from and kept in `store`. Without one they are kept as long
+    /// as the connection.
+    pub fn learning_in(mut self, store: Arc<dyn LearnedStore>) -> Self {
+        let at = ModelAt::new(&self.url, &self.info.model.id);
+        self.learning = Arc::new(Mutex::new(Learning::new(at, self.info.model.clone(), store)));
+        self
+    }
+
+    fn learning(&self) -> MutexGuard<'_, Learning> {
+        self.learning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Renders a request by what is known now.
+    async fn write(
+        &mut self,
+        head: Arc<Head>,
+        items: &[Arc<Item>],
+        options: RequestOptions,
+    ) -> Result<PreparedInfo, Failure> {
+        self.prepared = None;
+        let lessons = self.learning().lessons().to_vec();
+        let wanted = Wanted { head: &head, items, options: &options, lessons: &lessons };
+        let (body, info) = self.encoder.prepare(wanted, self.blobs.as_ref(), self.place.as_ref()).await?;
+        self.learning().written(self.encoder.sent().clone());
+        self.prepared = Some(Prepared { head, options, body });
+        Ok(info)
+    }
+
+    /// Renders the prepared request anew where something was learned since.
+    async fn rewrite(&mut self) -> Result<(), Failure> {
+        if !self.learning().is_outdated() {
+            return Ok(());
+        }
+        let Some(Prepared { head, options, .. }) = self.prepared.take() else { return Ok(()) };
+        let items = self.encoder.items();
+        self.write(head, &items, options).await.map(drop)
+    }
+
+    /// The first response that is none of a lesson: a success, or a refusal nothing can be done about.
+    async fn accepted(&mut self) -> Result<(Response, Instant), Failure> {
+        loop {
+            self.rewrite().await?;
+            self.log_request();
+            let started = Instant::now();
+            let response = self.respond(started + self.endpoint.timeouts.first_byte).await?;
+            self.has_answered = true;
+            if response.status().is_success() {
+                return Ok((response, started));
+            }
+            let mut failure = refusal(response, &self.place).await;
+            if self.learning().refused(&mut failure) {
+                continue;
+            }
+            let keep = self.learning().moved_on(&failure);
+            if let Some(keep) = keep {
+                let _ = tokio::task::spawn_blocking(keep).await;
+            }
+            return Err(failure);
+        }
     }
 
     fn client(&mut self) -> Result<Client, Failure> {
@@ -97,7 +166,7 @@ impl ChatModel {
         let Some(prepared) = &self.prepared else { return Err(Attempt::Failed(unprepared(&self.place))) };
         let body = reqwest::Body::wrap(SharedBody::new(prepared.body.clone()));
         let mut request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json").body(body);
-        if let (Some(name), Some(session)) = (&self.endpoint.session_header, &prepared.session) {
+        if let (Some(name), Some(session)) = (&self.endpoint.session_header, &prepared.options.session) {
             request = request.header(name, session);
         }
         match timeout_at(deadline, request.send()).await {
@@ -168,33 +237,30 @@ impl ModelClient for ChatModel {
         items: &[Arc<Item>],
         options: &RequestOptions,
     ) -> Result<PreparedInfo, Failure> {
-        self.prepared = None;
-        let (body, info) = self.encoder.prepare(head, items, options, self.blobs.as_ref(), self.place.as_ref()).await?;
-        self.prepared = Some(Prepared { body, session: options.session.clone() });
-        Ok(info)
+        self.learning().begin();
+        self.write(Arc::clone(head), items, options.clone()).await
     }
 
     async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure> {
         self.wait_for_connection().await;
-        self.log_request();
-        let started = Instant::now();
-        let response = self.respond(started + self.endpoint.timeouts.first_byte).await?;
-        self.has_answered = true;
-        if !response.status().is_success() {
-            return Err(refusal(response, &self.place).await);
-        }
+        let (response, started) = self.accepted().await?;
         if let Some(coding) = compression(&response) {
             let what = format!("it compressed the answer ({coding}) although nobody asked for that");
             let next = "Switch compression off in the server or the proxy before it";
             return Err(self.place.failure(ErrorClass::StreamIncomplete, &what, next));
         }
-        Ok(Box::new(ChatStream::new(
+        let stream = ChatStream::new(
             response,
             Arc::clone(&self.place),
             self.endpoint.timeouts,
             started,
             Arc::clone(&self.draining),
-        )))
+        );
+        Ok(Box::new(LearningStream::new(stream, Arc::clone(&self.learning))))
+    }
+
+    fn take_learned(&mut self) -> Vec<ParameterLearned> {
+        self.learning().take_news()
     }
 }
 

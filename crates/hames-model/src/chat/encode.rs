@@ -1,6 +1,7 @@
 //! Requests, rendered from what was rendered before.
 //!
-//! A body is a head, one segment per message, and a tail. A segment is kept with the items it was made from and used
+//! A body is a head (model, tools, system text), one segment per message, and a tail of parameters, so that what changes
+//! from request to request stands behind what does not. A segment is kept with the items it was made from and used
 //! again, byte for byte, as long as those are the same items (by pointer: items are immutable). So a step costs what it
 //! adds. The fingerprint is a chain of the segments' hashes, so it costs no more either.
 //!
@@ -14,13 +15,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hames_protocol::{
-    BlobStore, CallId, ErrorClass, Failure, Head, Item, Part, PreparedInfo, RequestOptions, ThinkingLevel,
+    BlobStore, CallId, ErrorClass, Failure, Head, Item, Lesson, ModelRef, Part, PreparedInfo, Remedy, RequestOptions,
 };
 
 use self::pack::Packs;
-use super::render::{self, Loaded, Replay};
+use super::parameters::Parameters;
+use super::render::{self, Loaded, Replay, SystemPlace};
 use crate::ThinkingDialect;
 use crate::error::Place;
+use crate::learned::Sent;
 
 /// Bytes of one image that are sent; larger ones are refused by every provider.
 const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
@@ -31,15 +34,45 @@ const MAX_ID_CHARS: usize = 40;
 /// How requests to one endpoint and model are written.
 #[derive(Clone, Debug)]
 pub(crate) struct Style {
-    pub(crate) model: String,
-    /// The provider's name, by which its own answers are known.
-    pub(crate) provider: String,
+    /// By which its own answers are known.
+    pub(crate) model: ModelRef,
     pub(crate) thinking: Option<ThinkingDialect>,
     pub(crate) replay_reasoning: Option<bool>,
     /// The name of the output limit.
     pub(crate) limit_name: &'static str,
     /// Whether images are sent; where not, words stand in their place.
     pub(crate) images: bool,
+}
+
+/// How messages are written: what settings and lessons come to. Another manner is another text of every message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Manner {
+    system: SystemPlace,
+    replay: Replay,
+}
+
+impl Manner {
+    fn new(style: &Style, lessons: &[Lesson]) -> Self {
+        let about = |name: &str| lessons.iter().find(|lesson| lesson.parameter == name).map(|lesson| &lesson.remedy);
+        let system = match about("system") {
+            Some(Remedy::Rename(role)) if role == "user" => SystemPlace::FirstMessage,
+            Some(Remedy::Rename(role)) => SystemPlace::Role(role.clone()),
+            _ => SystemPlace::Role("system".to_owned()),
+        };
+        let reasoning = about("reasoning_content");
+        let setting = if reasoning == Some(&Remedy::Drop) { Some(false) } else { style.replay_reasoning };
+        let insisted = matches!(reasoning, Some(Remedy::Set(_)));
+        Self { system, replay: Replay { own: true, setting, insisted } }
+    }
+}
+
+/// What a request is made of.
+pub(crate) struct Wanted<'a> {
+    pub(crate) head: &'a Arc<Head>,
+    pub(crate) items: &'a [Arc<Item>],
+    pub(crate) options: &'a RequestOptions,
+    /// What is known of the endpoint beyond its settings.
+    pub(crate) lessons: &'a [Lesson],
 }
 
 /// A request ready to be sent: shared pieces, never joined.
@@ -79,6 +112,10 @@ struct Segment {
     chain: Hash,
     /// Bytes of this segment and all before it.
     end: u64,
+    /// Whether it is an answer.
+    is_answer: bool,
+    /// Whether it carries reasoning.
+    has_reasoning: bool,
 }
 
 /// The wire ids of calls in the window: the provider's own where it can be told apart, else ours.
@@ -91,7 +128,6 @@ struct Ids {
 #[derive(Debug)]
 struct RenderedHead {
     head: Arc<Head>,
-    thinking: Option<ThinkingLevel>,
     bytes: Bytes,
     hash: Hash,
     /// Whether it ends with a message, so that the next one needs its comma.
@@ -110,54 +146,98 @@ struct Change {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     style: Style,
+    manner: Manner,
     head: Option<RenderedHead>,
     segments: Vec<Segment>,
     packs: Packs,
     tail: Bytes,
     ids: Ids,
+    sent: Sent,
 }
 
 impl Encoder {
     pub(crate) fn new(style: Style) -> Self {
         Self {
             style,
+            manner: Manner::default(),
             head: None,
             segments: Vec::new(),
             packs: Packs::default(),
             tail: Bytes::new(),
             ids: Ids::default(),
+            sent: Sent::default(),
         }
     }
 
     /// Renders a request.
     pub(crate) async fn prepare(
         &mut self,
-        head: &Arc<Head>,
-        items: &[Arc<Item>],
-        options: &RequestOptions,
+        wanted: Wanted<'_>,
         blobs: &dyn BlobStore,
         place: &Place,
     ) -> Result<(Body, PreparedInfo), Failure> {
+        let Wanted { head, items, options, lessons } = wanted;
         let groups = grouped(items, self.style.images);
-        let old_head = self.render_head(head, options.thinking);
-        let change = self.render_segments(&groups, blobs, place).await?;
-        let tail = Bytes::from(render::tail(options, self.style.limit_name));
+        let is_fresh = self.take_manner(Manner::new(&self.style, lessons), head, &groups);
+        let old_head = self.render_head(head, is_fresh);
+        let change = self.render_segments(&groups, is_fresh, blobs, place).await?;
+        let parameters = Parameters::wanted(options, self.style.thinking, self.style.limit_name)
+            .taught(lessons, !head.tools.is_empty());
+        let tail = Bytes::from(parameters.tail());
         let (changed_at, changed_why) = self.changed(old_head, &change, &tail);
         self.tail = tail;
+        self.sent = self.carries(head, parameters);
         let body = self.body();
         let info = PreparedInfo { bytes: body.len, fingerprint: self.fingerprint(), changed_at, changed_why };
         Ok((body, info))
     }
 
+    /// The items of the request rendered last.
+    pub(crate) fn items(&self) -> Vec<Arc<Item>> {
+        // A message of images names results that have their own messages before it.
+        let own = |segment: &Segment, item: &Item| segment.made == Made::Whole || !matches!(item, Item::Tool(_));
+        self.segments.iter().flat_map(|s| s.items.iter().filter(|item| own(s, item)).cloned()).collect()
+    }
+
+    /// What the request rendered last carries.
+    pub(crate) fn sent(&self) -> &Sent {
+        &self.sent
+    }
+
+    fn carries(&self, head: &Head, parameters: Parameters) -> Sent {
+        let role = match &self.manner.system {
+            SystemPlace::Role(role) => role.clone(),
+            SystemPlace::FirstMessage => "user".to_owned(),
+        };
+        Sent {
+            parameters,
+            has_tools: !head.tools.is_empty(),
+            system_role: (!head.system.trim().is_empty()).then_some(role),
+            has_answers: self.segments.iter().any(|segment| segment.is_answer),
+            has_reasoning: self.segments.iter().any(|segment| segment.has_reasoning),
+        }
+    }
+
+    /// Whether nothing rendered before can be used: messages are written in another manner, or the system text stands in
+    /// the first of them and one of the two is another.
+    fn take_manner(&mut self, manner: Manner, head: &Arc<Head>, groups: &[Group<'_>]) -> bool {
+        let same_head = self.head.as_ref().is_some_and(|rendered| Arc::ptr_eq(&rendered.head, head));
+        let same_first = self.segments.first().zip(groups.first()).is_some_and(|(segment, group)| segment.is_of(group));
+        let is_other = manner != self.manner;
+        let is_fresh = is_other || (manner.system == SystemPlace::FirstMessage && !(same_head && same_first));
+        self.manner = manner;
+        is_fresh
+    }
+
     /// Renders the head if it is another; gives the one before it.
-    fn render_head(&mut self, head: &Arc<Head>, thinking: Option<ThinkingLevel>) -> Option<Bytes> {
+    fn render_head(&mut self, head: &Arc<Head>, is_fresh: bool) -> Option<Bytes> {
         let before = self.head.as_ref().map(|h| h.bytes.clone());
-        let same = self.head.as_ref().is_some_and(|h| Arc::ptr_eq(&h.head, head) && h.thinking == thinking);
+        let same = !is_fresh && self.head.as_ref().is_some_and(|h| Arc::ptr_eq(&h.head, head));
         if !same {
-            let text = render::head(&self.style.model, head, self.style.thinking.zip(thinking));
+            let text = render::head(&self.style.model.id, head, &self.manner.system);
             let has_system = !text.ends_with('[');
             let hash = hash_of(text.as_bytes());
-            self.head = Some(RenderedHead { head: Arc::clone(head), thinking, bytes: text.into(), hash, has_system });
+            self.head = Some(RenderedHead { head: Arc::clone(head), bytes: text.into(), hash, has_system });
         }
         before
     }
@@ -166,10 +246,12 @@ impl Encoder {
     async fn render_segments(
         &mut self,
         groups: &[Group<'_>],
+        is_fresh: bool,
         blobs: &dyn BlobStore,
         place: &Place,
     ) -> Result<Change, Failure> {
-        let common = self.segments.iter().zip(groups).take_while(|(segment, group)| segment.is_of(group)).count();
+        let same = |(segment, group): &(&Segment, &Group<'_>)| !is_fresh && segment.is_of(group);
+        let common = self.segments.iter().zip(groups).take_while(same).count();
         self.packs.keep(common);
         let mut before: Vec<Segment> = self.segments.drain(common..).collect();
         let old = before.first().map(|s| (s.items.clone(), s.bytes.clone()));
@@ -179,21 +261,20 @@ impl Encoder {
         let mut moved: HashMap<Key, Segment> = HashMap::new();
         for segment in before.drain(..) {
             let Some(key) = key(segment.made, &segment.items) else { continue };
-            if kept.get(&key).is_some_and(|group| segment.is_of(group)) {
+            let stays = kept.get(&key).is_some_and(|group| segment.is_of(group));
+            if stays && !is_fresh {
                 moved.insert(key, segment);
-            } else {
+            } else if !stays {
                 self.ids.forget(&segment.items);
             }
         }
         for group in &groups[common..] {
             let Some(key) = key(group.made, group.items) else { continue };
             match moved.remove(&key) {
-                Some(segment) => self.push(segment.made, segment.items, segment.bytes, segment.hash),
+                Some(segment) => self.push(segment),
                 None => {
                     if let Some(text) = self.render(*group, blobs, place).await? {
-                        let bytes = Bytes::from(format!(",{text}"));
-                        let hash = hash_of(&bytes);
-                        self.push(group.made, group.items.to_vec(), bytes, hash);
+                        self.push(Segment::new(*group, &text));
                     }
                 }
             }
@@ -202,10 +283,11 @@ impl Encoder {
         Ok(Change { common, old })
     }
 
-    fn push(&mut self, made: Made, items: Vec<Arc<Item>>, bytes: Bytes, hash: Hash) {
+    fn push(&mut self, mut segment: Segment) {
         let (chain, end) = self.segments.last().map_or((Hash::default(), 0), |s| (s.chain, s.end));
-        let end = end + bytes.len() as u64;
-        self.segments.push(Segment { made, items, bytes, hash, chain: joined(&chain, &hash), end });
+        segment.end = end + segment.bytes.len() as u64;
+        segment.chain = joined(&chain, &segment.hash);
+        self.segments.push(segment);
     }
 
     /// The message of one group; `None` where it says nothing.
@@ -221,9 +303,8 @@ impl Encoder {
                 let ids: Vec<Arc<str>> =
                     answer.calls.iter().map(|call| self.ids.give(&call.call_id, &call.provider_id)).collect();
                 let ids: Vec<&str> = ids.iter().map(AsRef::as_ref).collect();
-                let own = answer.model.as_ref().is_none_or(|model| model.provider == self.style.provider);
-                let replay = if own { Replay::Own(self.style.replay_reasoning) } else { Replay::Nothing };
-                Ok(Some(render::assistant(answer, &ids, replay)))
+                let own = answer.model.as_ref().is_none_or(|model| **model == self.style.model);
+                Ok(Some(render::assistant(answer, &ids, Replay { own, ..self.manner.replay })))
             }
             Some(Item::Tool(result)) => match self.ids.by_call.get(&result.call_id) {
                 Some(id) => Ok(Some(render::tool(result, id))),
@@ -235,9 +316,16 @@ impl Encoder {
             },
             _ => {
                 let images = load(group.items, self.style.images, blobs).await;
-                Ok(render::user(group.items, &images))
+                Ok(render::user(group.items, &images, self.first_words().as_deref()))
             }
         }
+    }
+
+    /// The system text, where the first message has to begin with it and is the next to be rendered.
+    fn first_words(&self) -> Option<String> {
+        let is_first = self.segments.is_empty() && self.manner.system == SystemPlace::FirstMessage;
+        let head = self.head.as_ref().filter(|_| is_first)?;
+        Some(head.head.system.clone())
     }
 
     fn changed(&self, old_head: Option<Bytes>, change: &Change, tail: &Bytes) -> (Option<u64>, &'static str) {
@@ -381,6 +469,23 @@ fn joins_user(item: &Item) -> bool {
 }
 
 impl Segment {
+    fn new(group: Group<'_>, text: &str) -> Self {
+        let is_answer = matches!(group.items.first().map(Arc::as_ref), Some(Item::Assistant(_)));
+        // Members of the message: within a string a quote has a backslash before it.
+        let members = [",\"reasoning_content\":", ",\"reasoning\":", ",\"reasoning_details\":"];
+        let bytes = Bytes::from(format!(",{text}"));
+        Self {
+            made: group.made,
+            items: group.items.to_vec(),
+            hash: hash_of(&bytes),
+            chain: Hash::default(),
+            end: 0,
+            is_answer,
+            has_reasoning: is_answer && members.iter().any(|member| text.contains(member)),
+            bytes,
+        }
+    }
+
     fn is_of(&self, group: &Group<'_>) -> bool {
         self.made == group.made && same_items(&self.items, group.items)
     }

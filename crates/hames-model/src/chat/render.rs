@@ -8,15 +8,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hames_protocol::{
-    AssistantItem, CallItem, Head, Item, Part, ReasoningBlock, RequestOptions, ThinkingLevel, ToolItem, UserItem,
-};
+use hames_protocol::{AssistantItem, CallItem, Head, Item, Part, ReasoningBlock, ToolItem, UserItem};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::mend::mend;
 use super::reasoning::{FIELD_CONTENT, FIELD_REASONING_CONTENT};
-use crate::ThinkingDialect;
 
 /// Characters a tool's name may have on the wire.
 const MAX_NAME_CHARS: usize = 64;
@@ -26,14 +23,20 @@ pub(crate) fn quoted(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).expect("a string is always JSON"));
 }
 
-/// Everything before the first message that is not the system's: model, how to answer, tools, system text.
-pub(crate) fn head(model: &str, head: &Head, thinking: Option<(ThinkingDialect, ThinkingLevel)>) -> String {
+/// Where the system text stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SystemPlace {
+    /// In a message of its own.
+    Role(String),
+    /// At the beginning of the user's first message, for templates that take neither the role nor two messages of a user.
+    #[default]
+    FirstMessage,
+}
+
+/// Everything before the first message that is not the system's: model, tools, system text.
+pub(crate) fn head(model: &str, head: &Head, system: &SystemPlace) -> String {
     let mut out = String::from("{\"model\":");
     quoted(model, &mut out);
-    out.push_str(",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
-    if let Some((dialect, level)) = thinking {
-        push_thinking(dialect, level, &mut out);
-    }
     if !head.tools.is_empty() {
         let tools: Vec<Value> = head
             .tools
@@ -48,42 +51,16 @@ pub(crate) fn head(model: &str, head: &Head, thinking: Option<(ThinkingDialect, 
         out.push_str(&Value::Array(tools).to_string());
     }
     out.push_str(",\"messages\":[");
-    if !head.system.trim().is_empty() {
-        out.push_str("{\"role\":\"system\",\"content\":");
+    if let SystemPlace::Role(role) = system
+        && !head.system.trim().is_empty()
+    {
+        out.push_str("{\"role\":");
+        quoted(role, &mut out);
+        out.push_str(",\"content\":");
         quoted(&head.system, &mut out);
         out.push('}');
     }
     out
-}
-
-fn push_thinking(dialect: ThinkingDialect, level: ThinkingLevel, out: &mut String) {
-    let on = level != ThinkingLevel::Off;
-    let name = level.as_str();
-    match dialect {
-        ThinkingDialect::Bool => {
-            out.push_str(&format!(",\"chat_template_kwargs\":{{\"enable_thinking\":{on}}}"));
-            if on {
-                out.push_str(&format!(",\"reasoning_effort\":\"{name}\""));
-            }
-        }
-        ThinkingDialect::Effort if on => out.push_str(&format!(",\"reasoning_effort\":\"{name}\"")),
-        ThinkingDialect::Effort => {}
-        ThinkingDialect::Reasoning if on => out.push_str(&format!(",\"reasoning\":{{\"effort\":\"{name}\"}}")),
-        ThinkingDialect::Reasoning => out.push_str(",\"reasoning\":{\"enabled\":false}"),
-        ThinkingDialect::Type => {
-            let state = if on { "enabled" } else { "disabled" };
-            out.push_str(&format!(",\"thinking\":{{\"type\":\"{state}\"}}"));
-        }
-    }
-}
-
-/// Everything after the last message. The output limit stands here because it follows the room that is left: at the
-/// front it would make every request differ from its first bytes on.
-pub(crate) fn tail(options: &RequestOptions, limit_name: &str) -> String {
-    match options.max_output_tokens {
-        Some(limit) => format!("],\"{limit_name}\":{}}}", limit.max(1)),
-        None => "]}".to_owned(),
-    }
 }
 
 /// An image of a user message, as loaded.
@@ -106,9 +83,10 @@ pub(crate) fn user_parts(item: &Item) -> &[Part] {
 }
 
 /// One user message out of consecutive items; `None` where they say nothing. `images` are theirs, in order. An image of
-/// a result has a line in front of it that says where it comes from: the user did not send it.
-pub(crate) fn user(items: &[Arc<Item>], images: &[Loaded]) -> Option<String> {
+/// a result has a line in front of it that says where it comes from: the user did not send it. `before` is said first.
+pub(crate) fn user(items: &[Arc<Item>], images: &[Loaded], before: Option<&str>) -> Option<String> {
     let mut parts: Vec<(bool, Cow<'_, str>)> = Vec::new();
+    parts.extend(before.map(|text| (false, text.into())));
     let mut images = images.iter();
     for item in items {
         for part in user_parts(item) {
@@ -166,26 +144,28 @@ pub(crate) fn has_substance(item: &AssistantItem) -> bool {
 }
 
 /// What of an answer goes back besides its text and calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Replay {
-    /// The answer is this provider's: its reasoning as the setting says, and what came with its calls.
-    Own(Option<bool>),
-    /// The answer is another provider's. Its signatures mean nothing here, and strict ones refuse fields they do not know.
-    Nothing,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Replay {
+    /// Whether the answer is of the model it goes to. The signatures of another mean nothing to it, and strict ones refuse
+    /// fields they do not know.
+    pub(crate) own: bool,
+    /// What the endpoint's settings say: all reasoning, none, or what providers insist on.
+    pub(crate) setting: Option<bool>,
+    /// Whether every answer must have `reasoning_content`, be it blank.
+    pub(crate) insisted: bool,
 }
 
 /// One answer. `ids` are the wire ids of its calls, in order.
 pub(crate) fn assistant(item: &AssistantItem, ids: &[&str], replay: Replay) -> String {
-    let withheld = item.cut.is_some() || matches!(replay, Replay::Nothing | Replay::Own(Some(false)));
+    let withheld = item.cut.is_some() || !replay.own || replay.setting == Some(false);
     let replayed: &[ReasoningBlock] = if withheld { &[] } else { item.reasoning.as_slice() };
-    let forced = replay == Replay::Own(Some(true));
     let text = if item.text.trim().is_empty() { "" } else { item.text.as_str() };
     let mut out = String::from("{\"role\":\"assistant\",\"content\":");
-    push_content(text, replayed, forced, &mut out);
-    push_reasoning(replayed, forced, !item.calls.is_empty(), &mut out);
+    push_content(text, replayed, replay.setting == Some(true), &mut out);
+    push_reasoning(replayed, replay, !item.calls.is_empty(), &mut out);
     for (at, (call, id)) in item.calls.iter().zip(ids).enumerate() {
         out.push_str(if at == 0 { ",\"tool_calls\":[" } else { "," });
-        push_call(call, id, replay, &mut out);
+        push_call(call, id, replay.own, &mut out);
     }
     out.push_str(if item.calls.is_empty() { "}" } else { "]}" });
     out
@@ -208,7 +188,8 @@ fn push_content(text: &str, reasoning: &[ReasoningBlock], forced: bool, out: &mu
     }
 }
 
-fn push_reasoning(reasoning: &[ReasoningBlock], forced: bool, has_calls: bool, out: &mut String) {
+fn push_reasoning(reasoning: &[ReasoningBlock], replay: Replay, has_calls: bool, out: &mut String) {
+    let forced = replay.setting == Some(true);
     let details: Vec<&str> = reasoning
         .iter()
         .flat_map(|block| &block.blocks)
@@ -219,12 +200,13 @@ fn push_reasoning(reasoning: &[ReasoningBlock], forced: bool, has_calls: bool, o
         let fits = |field: &str| field != FIELD_CONTENT && (field == FIELD_REASONING_CONTENT) == is_content;
         reasoning.iter().filter(|b| fits(&b.field)).map(|b| b.text.as_str()).collect()
     };
-    let content = text_of(true);
-    if !content.is_empty() && (forced || has_calls) {
+    let (content, plain) = (text_of(true), text_of(false));
+    if replay.insisted || !content.is_empty() && (forced || has_calls) {
+        let text = if content.is_empty() { &plain } else { &content };
         out.push_str(",\"reasoning_content\":");
-        quoted(&content, out);
+        // Where there is none, a blank: some take an empty text for a missing one.
+        quoted(if text.is_empty() { " " } else { text }, out);
     }
-    let plain = text_of(false);
     if !plain.is_empty() && forced && details.is_empty() {
         out.push_str(",\"reasoning\":");
         quoted(&plain, out);
@@ -234,7 +216,7 @@ fn push_reasoning(reasoning: &[ReasoningBlock], forced: bool, has_calls: bool, o
     }
 }
 
-fn push_call(call: &CallItem, id: &str, replay: Replay, out: &mut String) {
+fn push_call(call: &CallItem, id: &str, own: bool, out: &mut String) {
     out.push_str("{\"id\":");
     quoted(id, out);
     out.push_str(",\"type\":\"function\",\"function\":{\"name\":");
@@ -242,7 +224,7 @@ fn push_call(call: &CallItem, id: &str, replay: Replay, out: &mut String) {
     out.push_str(",\"arguments\":");
     quoted(&arguments(call), out);
     out.push('}');
-    let extra = call.extra.as_deref().filter(|_| replay != Replay::Nothing);
+    let extra = call.extra.as_deref().filter(|_| own);
     let extra = extra.and_then(|extra| serde_json::from_str::<Map<String, Value>>(extra).ok());
     for (member, value) in extra.into_iter().flatten() {
         if !matches!(member.as_str(), "id" | "type" | "function" | "index") {
@@ -314,7 +296,7 @@ mod tests {
 
     fn sent(item: &AssistantItem, replay: Option<bool>) -> Value {
         let ids: Vec<&str> = item.calls.iter().map(|_| "c1").collect();
-        serde_json::from_str(&assistant(item, &ids, Replay::Own(replay))).unwrap()
+        serde_json::from_str(&assistant(item, &ids, Replay { own: true, setting: replay, insisted: false })).unwrap()
     }
 
     #[test]
@@ -423,7 +405,7 @@ mod tests {
                 calls: vec![with_extra],
                 ..AssistantItem::default()
             };
-            let sent: Value = serde_json::from_str(&assistant(&item, &["c1"], Replay::Nothing)).unwrap();
+            let sent: Value = serde_json::from_str(&assistant(&item, &["c1"], Replay::default())).unwrap();
             let function = json!({"name": "f", "arguments": "{}"});
             let calls = json!([{"id": "c1", "type": "function", "function": function}]);
             assert_eq!(sent, json!({"role": "assistant", "content": "said", "tool_calls": calls}), "{field}");
@@ -451,11 +433,11 @@ mod tests {
         };
         let text = |t: &str| said(vec![Part::text(t)], None);
         let parsed = |items: &[Arc<Item>], images: &[Loaded]| -> Value {
-            serde_json::from_str::<Value>(&user(items, images).unwrap()).unwrap()["content"].clone()
+            serde_json::from_str::<Value>(&user(items, images, None).unwrap()).unwrap()["content"].clone()
         };
         let one = said(vec![Part::text("do it")], Some("mode: build"));
         assert_eq!(parsed(&[one, text("now")], &[]), "do it\n\nmode: build\n\nnow");
-        assert_eq!(user(&[text("  ")], &[]), None);
+        assert_eq!(user(&[text("  ")], &[], None), None);
         let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 3, dropped: 0, name: None };
         let image = Part::Image { blob, media_type: "image/gif".into(), name: Some("a.gif".into()) };
         let seen = said(vec![image.clone(), Part::text("look")], None);
@@ -490,37 +472,37 @@ mod tests {
     }
 
     #[test]
-    fn each_dialect_says_each_level_in_its_own_words() {
-        use ThinkingDialect::*;
-        use ThinkingLevel::*;
-        let cases = [
-            (Bool, Off, json!({"chat_template_kwargs": {"enable_thinking": false}})),
-            (Bool, Low, json!({"chat_template_kwargs": {"enable_thinking": true}, "reasoning_effort": "low"})),
-            (Effort, Off, json!({})),
-            (Effort, High, json!({"reasoning_effort": "high"})),
-            (Reasoning, Off, json!({"reasoning": {"enabled": false}})),
-            (Reasoning, Medium, json!({"reasoning": {"effort": "medium"}})),
-            (Type, Off, json!({"thinking": {"type": "disabled"}})),
-            (Type, Low, json!({"thinking": {"type": "enabled"}})),
-        ];
-        let empty = Head { tools: Vec::new(), system: String::new() };
-        for (dialect, level, expected) in cases {
-            let text = head("m", &empty, Some((dialect, level))) + &tail(&RequestOptions::default(), "max_tokens");
-            let mut body: Map<String, Value> = serde_json::from_str(&text).unwrap();
-            body.retain(|key, _| !matches!(key.as_str(), "model" | "stream" | "stream_options" | "messages"));
-            assert_eq!(Value::Object(body), expected, "{dialect:?} {level:?}");
+    fn a_body_begins_with_model_tools_and_messages() {
+        let tool = ToolSpec { name: "Read".into(), description: "d".into(), parameters: json!({"type": "object"}) };
+        let full = Head { tools: vec![tool], system: "s\u{0}".into() };
+        for (place, messages) in [
+            (SystemPlace::Role("system".into()), json!([{"role": "system", "content": "s\u{0}"}])),
+            (SystemPlace::Role("developer".into()), json!([{"role": "developer", "content": "s\u{0}"}])),
+            (SystemPlace::FirstMessage, json!([])),
+        ] {
+            let text = head("a/\"b", &full, &place) + "]}";
+            let body: Map<String, Value> = serde_json::from_str(&text).unwrap();
+            let keys: Vec<&str> = body.keys().map(String::as_str).collect();
+            assert_eq!(keys, ["model", "tools", "messages"]);
+            assert_eq!(body["messages"], messages);
         }
     }
 
     #[test]
-    fn a_body_stands_in_the_order_model_tools_messages() {
-        let tool = ToolSpec { name: "Read".into(), description: "d".into(), parameters: json!({"type": "object"}) };
-        let full = Head { tools: vec![tool], system: "s\u{0}".into() };
-        let options = RequestOptions { max_output_tokens: Some(7), ..RequestOptions::default() };
-        let text = head("a/\"b", &full, None) + &tail(&options, "max_completion_tokens");
-        let body: Map<String, Value> = serde_json::from_str(&text).unwrap();
-        let keys: Vec<&str> = body.keys().map(String::as_str).collect();
-        assert_eq!(keys, ["model", "stream", "stream_options", "tools", "messages", "max_completion_tokens"]);
-        assert_eq!(body["messages"], json!([{"role": "system", "content": "s\u{0}"}]));
+    fn an_endpoint_that_insists_gets_reasoning_content_with_every_answer() {
+        let insisted = |own| Replay { own, setting: None, insisted: true };
+        let block = |field: &str| ReasoningBlock { text: "think".into(), field: field.into(), blocks: vec![] };
+        let cases = [
+            (vec![block("reasoning_content")], insisted(true), None, "think"),
+            (vec![block("reasoning")], insisted(true), None, "think"),
+            (vec![], insisted(true), None, " "),
+            (vec![block("reasoning_content")], insisted(false), None, " "),
+            (vec![block("reasoning_content")], insisted(true), Some(Cut::Abort), " "),
+        ];
+        for (reasoning, replay, cut, expected) in cases {
+            let item = AssistantItem { text: "said".into(), reasoning, cut, ..AssistantItem::default() };
+            let sent: Value = serde_json::from_str(&assistant(&item, &[], replay)).unwrap();
+            assert_eq!(sent["reasoning_content"], expected, "{item:?}");
+        }
     }
 }

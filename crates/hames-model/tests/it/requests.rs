@@ -1,7 +1,7 @@
 //! What is sent, and what a refusal becomes.
 
 use hames_model::{Endpoint, ListedModel, ThinkingDialect, list_models};
-use hames_protocol::{ErrorClass, ModelClient, RequestOptions, ThinkingLevel};
+use hames_protocol::{ErrorClass, ModelClient, RequestOptions, Sampler, Sampling, ThinkingLevel};
 
 use crate::server::*;
 
@@ -16,6 +16,7 @@ async fn a_request_carries_key_headers_session_and_an_exact_length() {
         max_output_tokens: Some(77),
         thinking: Some(ThinkingLevel::High),
         session: Some("s-1".into()),
+        sampling: Sampling { sampler: Some(Sampler::TopP("0.5".parse().unwrap())), ..Sampling::default() },
     };
     ask_with(&mut model(endpoint), &[user("hi")], &options).await.unwrap();
     let request = &server.requests()[0];
@@ -28,7 +29,7 @@ async fn a_request_carries_key_headers_session_and_an_exact_length() {
     assert_eq!(request.header("content-length"), Some(request.body.len().to_string().as_str()));
     let body = request.json();
     let keys: Vec<&String> = body.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["model", "stream", "stream_options", "reasoning_effort", "messages", "max_tokens"]);
+    assert_eq!(keys, ["model", "messages", "stream", "stream_options", "reasoning_effort", "top_p", "max_tokens"]);
     assert_eq!(body["model"], "large/v1");
     assert_eq!(body["stream_options"]["include_usage"], true);
     assert_eq!(body["max_tokens"], 77);

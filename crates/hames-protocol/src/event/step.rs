@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body;
-use crate::{CallId, Cost, Declaration, Failure, Label, Timings, Usage};
+use crate::{CallId, Cost, Declaration, Failure, Label, Lesson, ModelRef, Timings, Usage};
 
 body! {
     /// Body of `step.start`.
@@ -199,6 +199,17 @@ body! {
         delay_ms: u64,
         /// What failed.
         failure: Failure,
+    }
+}
+body! {
+    /// Body of `parameter.learned`.
+    ParameterLearned {
+        /// The model that refused.
+        model: ModelRef,
+        /// What is done from now on in requests to it.
+        lesson: Lesson,
+        /// The provider's own words, where it gave any.
+        #[serde(default, skip_serializing_if = "Option::is_none")] words: Option<String>,
     }
 }
 body! {

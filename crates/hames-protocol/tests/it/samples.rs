@@ -82,6 +82,9 @@ pub(crate) fn settings() -> Settings {
         mode: Some(Mode::Analyze),
         parallel: Some(false),
         thinking_level: Some(ThinkingLevel::High),
+        sampler: Some(Sampler::TopP(TopP::at(0.9).unwrap())),
+        presence_penalty: Some(Penalty::AUTO),
+        frequency_penalty: Some(Penalty::at(0.5).unwrap()),
         context_window: Some(8_000),
         max_output_tokens: Some(1),
         max_steps: Some(0),
@@ -216,6 +219,17 @@ fn steps() -> Vec<Event> {
         Event::Error(Failure::new(ErrorClass::Internal, "what")),
         Nudge { kind: "repeat".into(), text: "again?".into() }.into(),
         Retry { attempt: 1, max_attempts: 4, delay_ms: 500, failure: failure() }.into(),
+        ParameterLearned {
+            model: model(),
+            lesson: Lesson {
+                parameter: "reasoning_effort".into(),
+                value: Some(json!("medium")),
+                with_tools: true,
+                remedy: Remedy::Set(json!("none")),
+            },
+            words: Some("not with tools".into()),
+        }
+        .into(),
     ]
 }
 

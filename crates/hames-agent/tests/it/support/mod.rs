@@ -17,7 +17,8 @@ use async_trait::async_trait;
 use hames_agent::{Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, Watch};
 use hames_protocol::{
     Delivery, Envelope, Event, EventLog, Head, Item, MemoryBlobs, MemoryInbox, Mode, ModelClient, ModelInfo, ModelRef,
-    NobodyAnswers, OpenBlock, Part, Pending, PendingId, RunResult, SessionCreated, SessionId, Settings, ToolErrorClass,
+    NobodyAnswers, OpenBlock, Part, Pending, PendingId, RunResult, Sampling, SessionCreated, SessionId, Settings,
+    ToolErrorClass,
 };
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, Tool, ToolSet};
 use tokio::sync::watch;
@@ -271,6 +272,7 @@ impl Setup {
             door,
             max_steps: self.max_steps,
             thinking: None,
+            sampling: Sampling::default(),
             max_output_tokens: None,
             retry: self.retry,
         });

@@ -52,7 +52,7 @@ fn run(events: &[&Envelope], turn: u32) {
                 done_steps.insert(step);
                 assert_eq!(place, Some(step));
             }
-            Event::ReasoningDone(_) | Event::TextDone(_) | Event::Retry(_) => {
+            Event::ReasoningDone(_) | Event::TextDone(_) | Event::Retry(_) | Event::ParameterLearned(_) => {
                 assert!(in_step && place == Some(step), "{envelope:?}");
             }
             Event::ToolCall(call) => {

@@ -67,19 +67,12 @@ impl Packs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Made;
+    use super::super::{Group, Made};
     use super::*;
     use proptest::prelude::*;
 
     fn segment(text: &str) -> Segment {
-        Segment {
-            made: Made::Whole,
-            items: Vec::new(),
-            bytes: text.to_owned().into(),
-            hash: [0; 32],
-            chain: [0; 32],
-            end: 0,
-        }
+        Segment::new(Group { made: Made::Whole, items: &[] }, text)
     }
 
     fn all(segments: &[Segment]) -> Vec<u8> {
@@ -96,7 +89,7 @@ mod tests {
                 let keep = segments.len().saturating_sub(cut);
                 segments.truncate(keep);
                 packs.keep(keep);
-                segments.extend((0..grow).map(|n| segment(&format!(",{n}{}", "x".repeat(length)))));
+                segments.extend((0..grow).map(|n| segment(&format!("{n}{}", "x".repeat(length)))));
                 let before = all(&segments);
                 packs.settle(&mut segments);
                 let mut frames = Vec::new();
