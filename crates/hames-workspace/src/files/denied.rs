@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use hames_tools::FileKind;
 
-use super::resolve::{self, Ending};
+use super::resolve::{self, Ending, Reach};
 use super::sys::{self, Meta};
 
 /// How long what was found inside the places stays known. A hard link can only lead to a file that was there before,
@@ -96,8 +96,10 @@ pub(super) struct DeniedNow {
 
 impl DeniedNow {
     fn look(places: &[PathBuf], seen: Vec<Option<Meta>>) -> Self {
-        let real: Vec<_> =
-            places.iter().filter_map(|path| resolve::resolve(Path::new("/"), path, Ending::Followed).ok()).collect();
+        let real: Vec<_> = places
+            .iter()
+            .filter_map(|path| resolve::resolve(Path::new("/"), path, Ending::Followed, Reach::Everything).ok())
+            .collect();
         let identities = real.iter().filter_map(|place| Some(place.meta?.identity)).collect();
         let paths = places.iter().cloned().chain(real.into_iter().map(|place| place.path)).collect();
         DeniedNow { seen, paths, identities }

@@ -5,6 +5,9 @@
 //! is opened the same way beneath `/`; whether it may be is decided by whoever approved it. Denied places are refused
 //! whatever was approved.
 //!
+//! A *rooted* filesystem ([`LocalFs::rooted`]) has no handle outside its root, so there is nothing to approve: what lies
+//! outside can be neither reached nor looked at, whoever asks.
+//!
 //! Only regular files are ever opened: a pipe would wait, a device would act.
 
 use std::ffi::OsStr;
@@ -19,7 +22,7 @@ use rustix::io::Errno;
 
 use super::denied::{Denied, DeniedNow};
 use super::remove;
-use super::resolve::{self, Ending, Place};
+use super::resolve::{self, Ending, Place, Reach};
 use super::stage::Ground;
 use super::suggest;
 use super::sys::{self, Anchor, Meta, Walker};
@@ -52,17 +55,41 @@ pub struct LocalFsOptions {
 pub struct LocalFs {
     root: PathBuf,
     within: Arc<Ground>,
-    everywhere: Arc<Ground>,
+    /// For what lies outside the root; a rooted filesystem has none.
+    everywhere: Option<Arc<Ground>>,
     denied: Denied,
 }
 
 impl LocalFs {
-    /// Opens the folder `root`.
+    /// Opens the folder `root`. Paths outside it resolve too, marked as such; whoever hands them on has to know that
+    /// they were approved.
     pub fn new(root: &Path, options: LocalFsOptions) -> Result<Self, FsError> {
-        Self::with_walker(root, options, Walker::detect())
+        Self::with_walker(root, options, Walker::detect(), Reach::Everything)
     }
 
-    pub(super) fn with_walker(root: &Path, options: LocalFsOptions, walker: Walker) -> Result<Self, FsError> {
+    /// Opens the folder `root` and nothing else: every path outside it, and every link that leads out, is
+    /// [`FsError::Outside`], approved or not.
+    ///
+    /// ```
+    /// use hames_tools::{FsError, FsProvider};
+    /// use hames_workspace::files::{LocalFs, LocalFsOptions};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let fs = LocalFs::rooted(folder.path(), LocalFsOptions::default())?;
+    /// assert!(fs.resolve("new/file").is_ok());
+    /// assert!(matches!(fs.resolve("/etc/hosts"), Err(FsError::Outside { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rooted(root: &Path, options: LocalFsOptions) -> Result<Self, FsError> {
+        Self::with_walker(root, options, Walker::detect(), Reach::Beneath)
+    }
+
+    pub(super) fn with_walker(
+        root: &Path,
+        options: LocalFsOptions,
+        walker: Walker,
+        reach: Reach,
+    ) -> Result<Self, FsError> {
         let shown = root.to_string_lossy();
         let canonical = std::fs::canonicalize(root).map_err(|error| fs_error(&shown, error))?;
         if !canonical.is_dir() {
@@ -72,10 +99,19 @@ impl LocalFs {
         if denied.look().covers(&canonical, None) {
             return Err(FsError::Denied { path: shown.into_owned() });
         }
-        let within = Anchor::open(&canonical, walker).map_err(|error| fs_error(&shown, error))?;
-        let everywhere = Anchor::open(Path::new("/"), walker).map_err(|error| fs_error("/", error))?;
-        let [within, everywhere] = [within, everywhere].map(|anchor| Arc::new(Ground::new(anchor)));
-        Ok(Self { root: canonical, within, everywhere, denied })
+        let ground = |path: &Path| {
+            let anchor = Anchor::open(path, walker).map_err(|error| fs_error(&path.to_string_lossy(), error))?;
+            Ok(Arc::new(Ground::new(anchor)))
+        };
+        let everywhere = match reach {
+            Reach::Everything => Some(ground(Path::new("/"))?),
+            Reach::Beneath => None,
+        };
+        Ok(Self { within: ground(&canonical)?, everywhere, root: canonical, denied })
+    }
+
+    fn reach(&self) -> Reach {
+        if self.everywhere.is_some() { Reach::Everything } else { Reach::Beneath }
     }
 
     fn place(&self, path: &str, ending: Ending) -> Result<FsPath, FsError> {
@@ -85,7 +121,11 @@ impl LocalFs {
         if path.contains('\0') {
             return Err(io_failure(&path.replace('\0', "\\0"), "a path cannot hold a NUL byte"));
         }
-        let place = resolve::resolve(&self.root, Path::new(path), ending).map_err(|error| fs_error(path, error))?;
+        let place = resolve::resolve(&self.root, Path::new(path), ending, self.reach())
+            .map_err(|error| fs_error(path, error))?;
+        if self.everywhere.is_none() && !place.path.starts_with(&self.root) {
+            return Err(FsError::Outside { path: path.to_owned(), target: place.path });
+        }
         if self.denied.look().covers(&place.path, Some(&self.root)) {
             return Err(FsError::Denied { path: path.to_owned() });
         }
@@ -100,8 +140,10 @@ impl LocalFs {
         if let Ok(relative) = path.abs.strip_prefix(&self.root) {
             return Ok((&self.within, relative));
         }
+        let outside = || FsError::Outside { path: path.shown.clone(), target: path.abs.clone() };
+        let everywhere = self.everywhere.as_ref().ok_or_else(outside)?;
         match path.abs.strip_prefix("/") {
-            Ok(relative) => Ok((&self.everywhere, relative)),
+            Ok(relative) => Ok((everywhere, relative)),
             Err(_) => Err(io_failure(&path.shown, "the path is not absolute")),
         }
     }
@@ -128,7 +170,13 @@ impl LocalFs {
         if error.kind() != io::ErrorKind::NotFound {
             return fs_error(&path.shown, error);
         }
-        let hint = suggest::instead_of(&path.abs, |near| self.shown(near));
+        let hint = self.ground(path).map_or_else(
+            |_| String::new(),
+            |(ground, missing)| {
+                let base = if path.inside { &self.root } else { Path::new("/") };
+                suggest::instead_of(&ground.anchor, missing, |near| self.shown(&base.join(near)))
+            },
+        );
         FsError::NotFound { path: path.shown.clone(), hint }
     }
 
@@ -146,7 +194,7 @@ impl LocalFs {
 
     /// What a link in a folder leads to, where that is inside the root and not denied.
     pub(super) fn follow(&self, link: &Path, denied: &DeniedNow) -> Option<(PathBuf, Meta)> {
-        let Place { path, meta } = resolve::resolve(&self.root, link, Ending::Followed).ok()?;
+        let Place { path, meta } = resolve::resolve(&self.root, link, Ending::Followed, self.reach()).ok()?;
         let reachable = path.starts_with(&self.root) && !denied.covers(&path, Some(&self.root));
         meta.filter(|_| reachable).map(|meta| (path, meta))
     }
@@ -188,7 +236,7 @@ impl FsProvider for LocalFs {
         }
         let (ground, relative) = self.ground(path)?;
         let folder = ground.anchor.folder(relative).map_err(|error| self.failed(path, error))?;
-        let mut names = sys::names(&folder).map_err(|error| self.failed(path, error))?;
+        let mut names = sys::names(&folder, usize::MAX).map_err(|error| self.failed(path, error))?;
         names.sort_unstable();
         let denied = self.denied.look();
         let mut entries = Vec::with_capacity(names.len());
@@ -320,7 +368,7 @@ mod tests {
         std::fs::write(root.join("a/b/f"), "inside").unwrap();
         std::fs::write(scratch.path().join("secret/b/f"), "outside").unwrap();
         symlink("a", root.join("link")).unwrap();
-        let fs = LocalFs::with_walker(&root, LocalFsOptions::default(), walker).unwrap();
+        let fs = LocalFs::with_walker(&root, LocalFsOptions::default(), walker, Reach::Everything).unwrap();
         (scratch, fs)
     }
 

@@ -22,6 +22,8 @@ mod remove;
 mod resolve;
 mod stage;
 mod suggest;
+#[cfg(test)]
+mod swaps;
 mod sys;
 mod text;
 mod tools;

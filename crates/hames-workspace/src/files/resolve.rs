@@ -38,9 +38,18 @@ pub(super) enum Ending {
     Named,
 }
 
+/// What is looked at on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Whatever the path leads through.
+    Everything,
+    /// Only what lies beneath the base or above it: where the path leaves that, the answer is the place it leaves for.
+    Beneath,
+}
+
 /// Resolves `path`, which is absolute or relative to `base`; `base` itself has no links. A component that does not
 /// exist but looks like exactly one that does stands for that one.
-pub(super) fn resolve(base: &Path, path: &Path, ending: Ending) -> io::Result<Place> {
+pub(super) fn resolve(base: &Path, path: &Path, ending: Ending, reach: Reach) -> io::Result<Place> {
     let mut at = if path.is_absolute() { PathBuf::from("/") } else { base.to_path_buf() };
     let mut rest: VecDeque<OsString> = parts(path).collect();
     let mut links = 0;
@@ -50,6 +59,9 @@ pub(super) fn resolve(base: &Path, path: &Path, ending: Ending) -> io::Result<Pl
             continue;
         }
         let next = at.join(&part);
+        if reach == Reach::Beneath && !next.starts_with(base) && !base.starts_with(&next) {
+            return Ok(Place { path: next, meta: None });
+        }
         match sys::stat_path(&next) {
             Ok(_) if ending == Ending::Named && rest.is_empty() => at = next,
             Ok(meta) if meta.kind == FileKind::Link => {

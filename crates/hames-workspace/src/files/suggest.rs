@@ -1,8 +1,9 @@
 //! What to look at instead of a path that does not exist. Only for error texts; looks at one folder and no further.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::sys;
+use super::sys::{self, Anchor};
 
 /// Names compared in one folder.
 const MAX_NAMES: usize = 5_000;
@@ -13,31 +14,31 @@ const MAX_SUGGESTED: usize = 3;
 /// Similarity from which a name is worth naming (1 is the same).
 const ALIKE: f32 = 0.6;
 
-/// A hint for an error text, beginning with a separator, or nothing.
-pub(super) fn instead_of(missing: &Path, shown: impl Fn(&Path) -> String) -> String {
-    let Some((folder, name)) = deepest_missing(missing) else { return String::new() };
-    let near = near_names(folder, name);
+/// A hint for an error text, beginning with a separator, or nothing. `shown` names paths from the anchor.
+pub(super) fn instead_of(anchor: &Anchor, missing: &Path, shown: impl Fn(&Path) -> String) -> String {
+    let Some((folder, path, name)) = deepest_missing(anchor, missing) else { return String::new() };
+    let near = near_names(&folder, name);
     if near.is_empty() {
-        let whole = missing.parent() == Some(folder);
-        return if whole { String::new() } else { format!("; there is no {name} in {}", shown(folder)) };
+        let whole = missing.parent() == Some(path);
+        return if whole { String::new() } else { format!("; there is no {name} in {}", shown(path)) };
     }
-    let near: Vec<_> = near.iter().map(|name| shown(&folder.join(name))).collect();
+    let near: Vec<_> = near.iter().map(|name| shown(&path.join(name))).collect();
     format!("; did you mean {}?", near.join(" or "))
 }
 
-/// The deepest folder of a path that exists, and the name that is missing in it.
-fn deepest_missing(path: &Path) -> Option<(&Path, &str)> {
+/// The deepest folder of a path that exists, its path, and the name that is missing in it.
+fn deepest_missing<'p>(anchor: &Anchor, path: &'p Path) -> Option<(OwnedFd, &'p Path, &'p str)> {
     path.ancestors().find_map(|at| {
-        let folder = at.parent().filter(|folder| sys::stat_path(folder).is_ok())?;
-        Some((folder, at.file_name()?.to_str()?))
+        let above = at.parent()?;
+        Some((anchor.folder(above).ok()?, above, at.file_name()?.to_str()?))
     })
 }
 
-fn near_names(folder: &Path, name: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let names: Vec<String> = entries
-        .take(MAX_NAMES)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+fn near_names(folder: &OwnedFd, name: &str) -> Vec<String> {
+    let Ok(names) = sys::names(folder, MAX_NAMES) else { return Vec::new() };
+    let names: Vec<String> = names
+        .into_iter()
+        .filter_map(|other| other.into_string().ok())
         .filter(|other| other.len().abs_diff(name.len()) <= name.len())
         .collect();
     let lower = name.to_lowercase();

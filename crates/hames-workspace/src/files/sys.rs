@@ -335,13 +335,16 @@ pub(super) fn remove_folder(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
     Ok(fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?)
 }
 
-/// The names in a folder, without `.` and `..`, in no order.
-pub(super) fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
+/// At most so many of the names in a folder, without `.` and `..`, in no order.
+pub(super) fn names(folder: impl AsFd, most: usize) -> io::Result<Vec<OsString>> {
     use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
     // The folder may have been opened only to start from; listing needs a handle of its own.
     let listing = fs::openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     for entry in Dir::new(listing)? {
+        if names.len() == most {
+            break;
+        }
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if name != b"." && name != b".." {

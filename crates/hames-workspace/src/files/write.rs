@@ -7,7 +7,7 @@
 //! it back.
 //!
 //! Whoever wrote to the file since the caller looked at it wins: the expectation is checked before anything is staged,
-//! and the content again when the change takes place.
+//! and the content again when the change takes place. What is left is the instant between that look and the rename.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};

@@ -259,3 +259,66 @@ async fn pipes_sockets_devices_and_folders_are_never_opened() {
     let listed = bench.said("List", json!({})).await;
     assert_eq!(listed, "folder/\npipe (pipe, socket or device)\nsocket (pipe, socket or device)");
 }
+
+#[tokio::test]
+async fn a_rooted_filesystem_reaches_nothing_outside_whatever_is_approved() {
+    let mut bench = bench_with_links();
+    bench.file("real/a.txt", "inside\n");
+    symlink(bench.path("real"), bench.path("absolute")).unwrap();
+    symlink("../w/real", bench.path("around")).unwrap();
+    let rooted = LocalFs::rooted(&bench.path(""), LocalFsOptions::default()).unwrap();
+    bench.cx.fs = std::sync::Arc::new(rooted);
+    bench.cx.approved = vec!["/".into()];
+    let absolute = |name: &str| bench.beside(name).to_string_lossy().into_owned();
+    let paths = [
+        "out/k".to_owned(),
+        "out/new".into(),
+        "out".into(),
+        "key".into(),
+        "dangling".into(),
+        "twice/k".into(),
+        "../q/b".into(),
+        "../q/../w/real/a.txt".into(),
+        "..".into(),
+        "up/q/b".into(),
+        "/".into(),
+        "/etc/hosts".into(),
+        "/proc/self/root/etc/hosts".into(),
+        "/nowhere/at/all".into(),
+        absolute("secret/k"),
+        absolute("secret/k/below a file"),
+        absolute("w-evil/c"),
+    ];
+    for path in &paths {
+        for (tool, input) in [
+            ("Read", json!({"path": path})),
+            ("Write", json!({"path": path, "content": "changed"})),
+            ("StrReplace", json!({"path": path, "old_string": "e", "new_string": "E", "replace_all": true})),
+            ("List", json!({"path": path})),
+            ("List", json!({"path": path, "recursive": true})),
+        ] {
+            let said = bench.refused(tool, input).await;
+            assert!(said.contains("outside the workspace"), "{tool} {path}: {said}");
+        }
+        let outside = bench.cx.fs.resolve_entry(path);
+        let names_a_link = ["out", "key", "dangling"].contains(&path.as_str());
+        assert_eq!(matches!(outside, Err(FsError::Outside { .. })), !names_a_link, "{path}");
+    }
+    // A path that was made up is refused where it is used.
+    let made_up =
+        hames_tools::FsPath { abs: bench.beside("secret/k"), shown: "k".into(), inside: true, identity: None };
+    let fs = &bench.cx.fs;
+    assert!(matches!(fs.open(&made_up).err(), Some(FsError::Outside { .. })));
+    assert!(matches!(fs.stat(&made_up), Err(FsError::Outside { .. })));
+    assert!(matches!(fs.stage_write(&made_up, b"x", &Expect::Absent, None).err(), Some(FsError::Outside { .. })));
+    assert!(matches!(fs.stage_remove(&made_up, &Expect::Dir).err(), Some(FsError::Outside { .. })));
+    outside_unchanged(&bench);
+    // What stays inside works as ever, by whatever links.
+    for path in ["real/a.txt", "absolute/a.txt", "around/a.txt", "./up/w/real/a.txt", &absolute("w/real/a.txt")] {
+        assert_eq!(bench.said("Read", json!({"path": path})).await, "1\tinside", "{path}");
+    }
+    bench.ok("Write", json!({"path": "absolute/new/b.txt", "content": "x"})).await;
+    bench.ok("Delete", json!({"path": "out"})).await;
+    bench.ok("Delete", json!({"path": "real", "recursive": true})).await;
+    outside_unchanged(&bench);
+}
