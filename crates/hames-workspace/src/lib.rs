@@ -1,10 +1,11 @@
 //! Filesystems, the shell, and the built-in tools over them.
 //!
 //! Each module holds a port's real implementation and the tools that stand on it: [`files`], [`search`], [`shell`],
-//! [`mod@todo`]. Tools reach the world only through their [`ToolCx`](hames_tools::ToolCx), so every one of them runs on any
+//! [`recall`], [`mod@todo`]. Tools reach the world only through their [`ToolCx`](hames_tools::ToolCx), so every one of them runs on any
 //! filesystem.
 
 pub mod files;
+pub mod recall;
 pub mod search;
 pub mod shell;
 pub mod todo;
@@ -18,6 +19,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
     let mut all = files::tools();
     all.extend(search::tools());
     all.extend(shell::tools());
+    all.push(Arc::new(recall::Recall));
     all.extend(todo::tools());
     all
 }

@@ -15,12 +15,13 @@ mod edit;
 mod image;
 mod local;
 mod nearest;
-mod page;
+pub(crate) mod page;
 #[cfg(test)]
 mod properties;
 mod remove;
 mod resolve;
 mod stage;
+pub(crate) mod stream;
 mod suggest;
 #[cfg(test)]
 mod swaps;

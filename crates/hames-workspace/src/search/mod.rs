@@ -12,6 +12,7 @@ mod hits;
 mod needle;
 mod page;
 mod pattern;
+mod stream;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use hames_tools::Tool;
 
 pub use glob::Glob;
 pub use grep::Grep;
+pub(crate) use stream::StreamSearch;
 
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {

@@ -12,6 +12,10 @@ use regex_syntax::hir::{Class, Hir, HirKind, translate::Translator};
 /// Bytes of a pattern: far more than a search needs, little enough to compile at once.
 const MAX_BYTES: usize = 8192;
 
+/// Bytes a search holds at once: one line, or all of a file where the pattern spans lines. More than any file that Grep
+/// opens has.
+const MAX_HELD: usize = 64 << 20;
+
 /// A pattern ready to be searched for.
 pub(super) struct Needle {
     pub(super) matcher: RegexMatcher,
@@ -98,6 +102,7 @@ impl Needle {
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))
             .memory_map(MmapChoice::never())
+            .heap_limit(Some(MAX_HELD))
             .multi_line(self.lines == Lines::Whole);
         if self.lines == Lines::Plain {
             builder.line_terminator(LineTerminator::crlf());

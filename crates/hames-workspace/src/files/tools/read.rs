@@ -3,7 +3,6 @@
 //! An image is kept as a blob and goes along with the result; the text says what it is, which is all that a model
 //! without eyes gets.
 
-use std::io::Read as _;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
@@ -16,8 +15,9 @@ use super::super::change::{self, MAX_EDITED};
 use super::super::image::{Image, ImageFault, ImageKind};
 use super::super::local::{io_failure, wrong_kind};
 use super::super::page::{Pager, Wanted};
-use super::super::text::{Encoding, LineEnds, Text, not_text};
-use super::super::{binary, write};
+use super::super::stream::{self, NoPage};
+use super::super::text::{LineEnds, Text, not_text};
+use super::super::write;
 use super::{Outcome, arguments, or_default, text_of};
 
 /// Lines of a page unless another number is asked for.
@@ -25,9 +25,6 @@ const DEFAULT_LINES: u64 = 2_000;
 
 /// Bytes of a page at most.
 const CAP: u64 = 50 * 1024;
-
-/// Bytes read at a time from a file too large to hold.
-const PIECE: usize = 64 * 1024;
 
 /// Characters of an image's name that go along with it.
 const MAX_NAME: usize = 200;
@@ -147,50 +144,13 @@ fn unfit(path: &FsPath, fault: ImageFault) -> ToolFailure {
 /// Reads a page of a file of any size: up to the page's end and no further.
 fn read_stream(cx: &ToolCx, path: &FsPath, size: u64, wanted: Wanted) -> Outcome {
     let mut file = cx.fs.open(path)?;
-    let failed = |error: std::io::Error| ToolFailure::from(io_failure(&path.shown, error.to_string()));
-    let mut piece = vec![0; PIECE];
-    let mut filled = 0;
-    while filled < PIECE {
-        match file.read(&mut piece[filled..]).map_err(failed)? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    if let Some(kind) = ImageKind::of(&piece[..filled]) {
-        return Err(unfit(path, ImageFault::TooLarge { kind, bytes: size }));
-    }
-    if let Some(kind) = binary::kind(&piece[..filled]) {
-        return Err(refused(path, kind, size));
-    }
-    let encoding = Encoding::detect(&piece[..filled], false);
-    let mut decoder = encoding.decoder();
-    let mut text = String::new();
-    let mut pager = Pager::new(wanted);
-    let mut from = encoding.mark().len().min(filled);
-    loop {
-        let to_end = filled == 0;
-        match &mut decoder {
-            None => pager.feed(&piece[from..filled]),
-            Some(decoder) => {
-                text.clear();
-                text.reserve(decoder.max_utf8_buffer_length(filled - from).unwrap_or(PIECE * 4));
-                let _ = decoder.decode_to_string(&piece[from..filled], &mut text, to_end);
-                pager.feed(text.as_bytes());
-            }
-        }
-        if to_end || pager.is_full() {
-            return Ok(ToolOutput::text(pager.finish(&path.shown, to_end)));
-        }
-        if cx.cancel.is_cancelled() {
-            return Err(ToolFailure::cancelled());
-        }
-        from = 0;
-        filled = match file.read(&mut piece) {
-            Ok(read) => read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(failed(error)),
-        };
-    }
+    let page = stream::page(&mut file, &path.shown, wanted, false, &cx.cancel);
+    page.map(ToolOutput::text).map_err(|why| match why {
+        NoPage::Io(error) => io_failure(&path.shown, error.to_string()).into(),
+        NoPage::Image(kind) => unfit(path, ImageFault::TooLarge { kind, bytes: size }),
+        NoPage::NotText(kind) => refused(path, kind, size),
+        NoPage::Cancelled => ToolFailure::cancelled(),
+    })
 }
 
 fn refused(path: &FsPath, kind: &'static str, size: u64) -> ToolFailure {
