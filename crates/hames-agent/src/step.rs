@@ -14,6 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::Agent;
 use crate::recorder::OPEN_STEP_EVERY;
+use crate::retry::Tried;
 use crate::run_loop::LoopCx;
 use pieces::Pieces;
 
@@ -97,14 +98,14 @@ impl Agent {
     async fn ask(&mut self, cx: &LoopCx, seed: u64) -> Result<Answer, Failure> {
         let cut = cx.cut();
         tokio::pin!(cut);
-        let mut attempt = 1;
+        let mut tried = Tried::default();
         loop {
             let answer = self.attempt(cx, cut.as_mut()).await?;
             let Some(failure) = answer.worth_another() else { return Ok(answer) };
-            let Some(delay) = self.retry.delay(attempt, &failure, seed) else { return Ok(answer) };
+            let Some(delay) = self.retry.delay(&mut tried, &failure, seed) else { return Ok(answer) };
             let retry = Retry {
-                attempt,
-                max_attempts: self.retry.max_attempts,
+                attempt: tried.attempt(),
+                max_attempts: self.retry.most(&tried, &failure, delay),
                 delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                 failure,
             };
@@ -112,7 +113,7 @@ impl Agent {
             tokio::select! {
                 biased;
                 cut = cut.as_mut() => return Ok(Answer::cut(cut)),
-                () = tokio::time::sleep(delay) => attempt += 1,
+                () = tokio::time::sleep(delay) => {}
             }
         }
     }

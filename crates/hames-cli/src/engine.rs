@@ -35,8 +35,8 @@ pub(crate) fn with_store<T>(home: &Home, work: impl FnOnce(&Store) -> Result<T, 
     ended
 }
 
-/// The endpoint of a provider.
-pub(crate) fn endpoint(provider: &Provider, env: &Env) -> Endpoint {
+/// The endpoint of a provider of this configuration.
+pub(crate) fn endpoint(provider: &Provider, config: &Config, env: &Env) -> Endpoint {
     let mut endpoint = Endpoint::new(provider.name.clone(), provider.base_url.clone());
     endpoint.api_key = provider.key.as_ref().map(|key| Secret::new(key.reveal()));
     endpoint.headers.clone_from(&provider.headers);
@@ -59,6 +59,7 @@ pub(crate) fn endpoint(provider: &Provider, env: &Env) -> Endpoint {
         }
     }
     endpoint.proxy = env.proxy_for(&provider.base_url).map(|url| Proxy { url: url.into() });
+    endpoint.remedies = config.remedies(provider);
     endpoint
 }
 
@@ -130,7 +131,7 @@ impl Job<'_> {
         settings: &Settings,
     ) -> Result<Agent, Failure> {
         let blobs = self.ground.store.blobs();
-        let endpoint = endpoint(&self.chosen.provider, self.ground.env);
+        let endpoint = endpoint(&self.chosen.provider, self.ground.config, self.ground.env);
         let model = ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?;
         AgentBuilder::new(&self.folder, Box::new(model))
             .instructions(instructions)

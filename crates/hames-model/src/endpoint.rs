@@ -81,6 +81,15 @@ pub struct Proxy {
     pub url: Secret,
 }
 
+/// Where an endpoint's settings come from, so that a message to a person can name the place to change. Only ever shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remedies {
+    /// Where its key is read from, or would be: `the variable ACME_KEY`, `/home/me/.config/hames/config.jsonc:12`.
+    pub key: Option<String>,
+    /// Where its other settings are: `providers.acme in /home/me/.config/hames/config.jsonc`.
+    pub settings: Option<String>,
+}
+
 /// An endpoint that speaks Chat Completions.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint {
@@ -104,6 +113,8 @@ pub struct Endpoint {
     pub timeouts: Timeouts,
     /// Where requests go through.
     pub proxy: Option<Proxy>,
+    /// Where a person finds its settings.
+    pub remedies: Remedies,
 }
 
 impl Endpoint {
@@ -119,6 +130,7 @@ impl Endpoint {
             replay_reasoning: None,
             timeouts: Timeouts::default(),
             proxy: None,
+            remedies: Remedies::default(),
         }
     }
 
@@ -155,6 +167,7 @@ impl fmt::Debug for Endpoint {
             .field("replay_reasoning", &self.replay_reasoning)
             .field("timeouts", &self.timeouts)
             .field("proxy", &self.proxy)
+            .field("remedies", &self.remedies)
             .finish()
     }
 }

@@ -40,7 +40,7 @@ mod sse;
 mod url;
 
 pub use chat::ChatModel;
-pub use endpoint::{Endpoint, Proxy, Secret, ThinkingDialect, Timeouts};
+pub use endpoint::{Endpoint, Proxy, Remedies, Secret, ThinkingDialect, Timeouts};
 pub use learned::{LearnedFile, LearnedStore, MemoryLearned, ModelAt, NowSeconds};
 pub use models::{ListedModel, list_models};
 pub use scripted::{Asked, ScriptedModel, ScriptedTurn};

@@ -143,6 +143,9 @@ pub struct Stated {
     /// The tokens the request asked for by its count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_tokens: Option<u64>,
+    /// Those of them that were the input, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
     /// Whether the server is still loading its model: it will answer, but not within seconds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_loading: bool,

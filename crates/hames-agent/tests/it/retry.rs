@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hames_protocol::{Delivery, ErrorClass, Event, Failure, Retry, RunResult};
+use hames_protocol::{Delivery, ErrorClass, Event, Failure, Retry, RunResult, Stated};
 use tokio::time::Instant;
 
 use crate::support::{Hames, Reply, ended, hames, pending};
@@ -89,6 +89,46 @@ async fn what_would_fail_again_is_not_tried_again() {
         let mut hames = hames([Reply::refused(Failure::new(class, "No."))]).await;
         ended(&hames.run("go").await, RunResult::Error, 2);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_loads_its_model_is_asked_for_minutes() {
+    let loading = Failure { stated: Some(Box::new(Stated { is_loading: true, ..Stated::default() })), ..busy() };
+    let mut replies: Vec<Reply> = std::iter::repeat_n(Reply::refused(loading.clone()), 40).collect();
+    replies.push(Reply::text("Loaded."));
+    let mut patient = hames(replies).await;
+    let began = Instant::now();
+    ended(&patient.run("go").await, RunResult::Complete, 0);
+    assert!(began.elapsed() > Duration::from_secs(300), "{:?}", began.elapsed());
+    assert_eq!(retries(&patient).len(), 40);
+    assert!(retries(&patient).iter().all(|retry| retry.attempt < retry.max_attempts));
+
+    let mut hopeless = hames(std::iter::repeat_n(Reply::refused(loading.clone()), 200)).await;
+    let began = Instant::now();
+    let end = hopeless.run("go").await;
+    ended(&end, RunResult::Error, 1);
+    assert_eq!(end.failure, Some(loading));
+    assert!(began.elapsed() <= Duration::from_secs(600) && hopeless.model.asked().len() < 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_the_provider_could_not_read_is_asked_for_once_more() {
+    let unreadable = || Failure::new(ErrorClass::ToolUseFailed, "No call.").retryable();
+    let mut twice =
+        hames([Reply::refused(unreadable()), Reply::new().breaks(unreadable()), Reply::text("unasked")]).await;
+    let began = Instant::now();
+    ended(&twice.run("go").await, RunResult::Error, 1);
+    assert_eq!((twice.model.asked().len(), began.elapsed()), (2, Duration::ZERO));
+
+    let mut once = hames([Reply::refused(unreadable()), Reply::text("Here.")]).await;
+    ended(&once.run("go").await, RunResult::Complete, 0);
+    assert_eq!(once.model.asked().len(), 2);
+
+    // What the connection could mend, it has mended; the same bytes would be refused again.
+    let refused = Failure::new(ErrorClass::InvalidRequestFixable, "No such parameter.").retryable();
+    let mut fixable = hames([Reply::refused(refused), Reply::text("unasked")]).await;
+    ended(&fixable.run("go").await, RunResult::Error, 1);
+    assert_eq!(fixable.model.asked().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -144,7 +144,7 @@ fn model(config: &Config, env: &Env, mut show: impl FnMut(&str, Found) -> Result
     };
     let name = clean::line(&chosen.info.model.to_string());
     show("model", Found::Good(format!("{name}  ({})", config.origin_text(&chosen.origin))))?;
-    let endpoint = endpoint(&chosen.provider, env);
+    let endpoint = endpoint(&chosen.provider, config, env);
     match super::runtime()?.block_on(list_models(&endpoint)) {
         Ok(listed) if listed.iter().any(|model| model.id == chosen.info.model.id) || listed.is_empty() => {
             show("reachable", Found::Good(clean::line(&shown_url(&chosen.provider.base_url))))

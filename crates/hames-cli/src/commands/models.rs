@@ -25,7 +25,7 @@ pub(crate) fn run(json: bool, env: &Env) -> Result<u8, Stop> {
         let asked: Vec<_> = ready
             .iter()
             .map(|provider| {
-                let endpoint = endpoint(provider, env);
+                let endpoint = endpoint(provider, &config, env);
                 tokio::spawn(async move { list_models(&endpoint).await })
             })
             .collect();

@@ -1,5 +1,6 @@
 //! Which value is in force: flag beats session beats file beats environment.
 
+use hames_model::Remedies;
 use hames_protocol::{ModelInfo, ModelRef, Settings, ThinkingLevel};
 
 use super::file::FileConfig;
@@ -158,6 +159,20 @@ impl Config {
         self.file.path.display().to_string()
     }
 
+    /// Where a person changes what a provider is told: for messages.
+    pub(crate) fn remedies(&self, provider: &Provider) -> Remedies {
+        let settings = format!("providers.{} in {}", provider.name, self.path());
+        let key = match provider.key.as_ref().map(|key| &key.origin) {
+            Some(Origin::Env(var)) => format!("the variable {var}"),
+            Some(Origin::File(line)) => format!("api_key at {}:{line}", self.path()),
+            _ => match &provider.missing_key_var {
+                Some(var) => format!("the variable {var}"),
+                None => format!("api_key of {settings}"),
+            },
+        };
+        Remedies { key: Some(key), settings: Some(settings) }
+    }
+
     /// Values that must never be seen, of every provider.
     pub(crate) fn secrets(&self) -> Vec<String> {
         self.providers.iter().flat_map(Provider::secrets).chain(self.keys.iter().cloned()).collect()
@@ -297,6 +312,28 @@ mod tests {
         let file = r#"{"providers": {"openai": {"api_key": "from-file"}}}"#;
         let config = self::config(file, &[("OPENAI_API_KEY", "from-env")]);
         assert_eq!(config.providers[0].key.as_ref().map(|k| k.reveal()), Some("from-file"));
+    }
+
+    #[test]
+    fn messages_can_name_where_a_key_and_settings_are() {
+        let cases = [
+            (r#"{"providers": {"openai": {"api_key": "k"}}}"#, None, "api_key at /h/config.jsonc:1"),
+            (r#"{"providers": {"openai": {}}}"#, Some("OPENAI_API_KEY"), "the variable OPENAI_API_KEY"),
+            (r#"{"providers": {"openai": {"api_key_env": "MINE"}}}"#, Some("MINE"), "the variable MINE"),
+            (r#"{"providers": {"openai": {"api_key_env": "MINE"}}}"#, None, "the variable MINE"),
+            (
+                r#"{"providers": {"openai": {"base_url": "http://127.0.0.1:9"}}}"#,
+                None,
+                "api_key of providers.openai in /h/config.jsonc",
+            ),
+        ];
+        for (file, var, key) in cases {
+            let vars: Vec<(&str, &str)> = var.iter().map(|var| (*var, "k")).collect();
+            let config = config(file, &vars);
+            let remedies = config.remedies(&config.providers[0]);
+            assert_eq!(remedies.key.as_deref(), Some(key), "{file}");
+            assert_eq!(remedies.settings.as_deref(), Some("providers.openai in /h/config.jsonc"));
+        }
     }
 
     #[test]

@@ -69,6 +69,13 @@ impl Text {
                 let line = tool_error_line(&self.label(&error.call_id, &error.name), error);
                 self.progress(&envelope.agent, self.style.yellow(&line));
             }
+            // Said once: it may be asked dozens of times until a large model is loaded.
+            Event::Retry(retry) if retry.failure.is_loading() && retry.attempt > 1 => {}
+            Event::Retry(retry) if retry.failure.is_loading() => {
+                let line =
+                    format!("the model is still loading; asking again until it answers: {}", retry.failure.message);
+                self.progress(&envelope.agent, self.style.yellow(&line));
+            }
             Event::Retry(retry) => {
                 let line = format!(
                     "trying again in {} (attempt {} of {}): {}",

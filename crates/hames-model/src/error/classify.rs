@@ -2,16 +2,22 @@
 //!
 //! An ordered list of questions: the first that is answered yes decides. Codes are asked before words and the status last,
 //! because providers use the same status for opposite things. A status that says "not about this request" (401, 402, 429,
-//! 5xx) vetoes reading an overflow out of words.
+//! 5xx) vetoes reading an overflow out of words. The words are in [`words`](super::words), so that this page stays
+//! readable as what it is: the order of the questions.
 
 use std::time::Duration;
 
 use hames_protocol::ErrorClass;
 
 use super::envelope::Envelope;
+use super::parameter;
+use super::words::*;
 
 /// A provider that asks to wait longer than this is not busy: a quota is used up.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// Lines of words that are looked at one by one.
+const MAX_LINES: usize = 64;
 
 /// What is known of a refusal.
 pub(crate) struct Refusal<'a> {
@@ -19,6 +25,8 @@ pub(crate) struct Refusal<'a> {
     pub(crate) status: u16,
     pub(crate) body: &'a Envelope,
     pub(crate) delay: Option<Duration>,
+    /// The model that was asked for.
+    pub(crate) model: &'a str,
 }
 
 impl Refusal<'_> {
@@ -29,29 +37,41 @@ impl Refusal<'_> {
             self.quota().or_else(|| self.access()).or_else(|| self.request()).unwrap_or_else(|| self.by_status());
         let retryable = match class {
             RateLimit | Overloaded | Timeout | ToolUseFailed | InvalidRequestFixable => true,
-            // A crashed model stays crashed until somebody loads it again; 501 and 505 are answers, not accidents.
-            ServerError => !self.says(&["model has crashed"]) && !matches!(self.status, 501 | 505),
+            // 501 and 505 are answers, not accidents.
+            ServerError => !self.says(FOR_GOOD_WORDS) && !matches!(self.status, 501 | 505),
             _ => false,
         };
         (class, retryable)
     }
 
+    /// Whether the server has not finished loading its model.
+    pub(crate) fn is_loading(&self) -> bool {
+        matches!(self.status, 0 | 425 | 429 | 500..) && self.says(LOADING_WORDS)
+    }
+
     fn quota(&self) -> Option<ErrorClass> {
-        let per_minute = self.says(&["tokens per min", "tpm"]);
+        let per_minute = self.says(&["tokens per min", "tpm", "token per minute"]);
         if per_minute && (self.says(&["request too large"]) || self.asks_more_than_the_limit()) {
             return Some(ErrorClass::RequestExceedsTpm);
         }
         if self.status == 401 {
             return None;
         }
+        let is_far = self.delay.is_none_or(|delay| delay > LONGEST_WAIT);
         let used_up = self.status == 402
-            || self.has(&QUOTA_CODES)
+            || self.has(QUOTA_CODES)
             || self.body.codes.iter().any(|c| c.ends_with("usagelimiterror"))
-            || self.says(&QUOTA_WORDS)
+            || self.says(QUOTA_WORDS)
             || self.body.is_daily
-            || (self.says(&["exceeded your current quota"]) && self.delay.is_none())
+            || (is_far && self.says(QUOTA_WORDS_UNLESS_SOON))
+            || (is_far && matches!(self.status, 0 | 400 | 403 | 429) && self.is_per_day())
             || (matches!(self.status, 0 | 429) && self.delay.is_some_and(|d| d > LONGEST_WAIT));
         used_up.then_some(ErrorClass::QuotaExhausted)
+    }
+
+    /// A limit of a day or more: no run waits for its end.
+    fn is_per_day(&self) -> bool {
+        self.says(LONG_PERIOD_WORDS) && self.says(&["limit", "quota", "exceeded", "exhausted"])
     }
 
     /// `Limit 6000, Requested 12328`: no waiting makes room for it.
@@ -65,34 +85,43 @@ impl Refusal<'_> {
     }
 
     fn access(&self) -> Option<ErrorClass> {
-        if matches!(self.status, 401 | 407) {
+        if matches!(self.status, 401 | 407) || self.has(KEY_CODES) {
             return Some(ErrorClass::Auth);
         }
-        let may_be = matches!(self.status, 0 | 400 | 403 | 422);
-        let about_key = self.says(&["api key", "api-key", "apikey", "access token"])
-            && self.says(&["invalid", "incorrect", "not valid", "missing", "expired", "no api key", "must provide"]);
-        (may_be && (about_key || self.has(&AUTH_CODES))).then_some(ErrorClass::Auth)
+        if !matches!(self.status, 0 | 400 | 403 | 404 | 422) {
+            return None;
+        }
+        // Who may not use one model may use others, and who may not say this may say that.
+        if self.says(&["access to the model", "access to model"]) || self.is_filter() {
+            return None;
+        }
+        let about_key = self.says(KEY_WORDS) && self.says(BAD_KEY_WORDS);
+        (about_key || self.has(AUTH_CODES) || self.says(AUTH_WORDS)).then_some(ErrorClass::Auth)
     }
 
     fn request(&self) -> Option<ErrorClass> {
         use ErrorClass::*;
-        let is_refusal = matches!(self.status, 0 | 400 | 403 | 404 | 409 | 410 | 413 | 422 | 451);
-        if self.has(&["tool_use_failed"]) || self.says(&["tool call validation failed", "failed_generation"]) {
+        let is_refusal =
+            matches!(self.status, 0 | 400 | 403 | 404 | 406 | 409 | 410 | 412 | 413 | 415 | 422 | 424 | 451);
+        if self.has(TOOL_USE_CODES) || self.says(TOOL_USE_WORDS) {
             return Some(ToolUseFailed);
         }
         if self.has(&["exceed_context_size_error"]) {
             return Some(ContextOverflow);
         }
-        if self.says(&UNSUPPORTED_INPUT_WORDS) {
+        if self.says(UNSUPPORTED_INPUT_WORDS) {
             return Some(UnsupportedInput);
         }
-        if self.says(&["requires --jinja", "json_schema and grammar"]) {
+        if (is_refusal || self.status >= 500) && self.says(WIRE_WORDS) {
+            return Some(WireRule);
+        }
+        if self.says(SET_UP_WORDS) {
             return Some(InvalidRequest);
         }
         if !is_refusal {
             return None;
         }
-        if self.has(&FIXABLE_CODES) || self.says(&["unsupported parameter", "unrecognized request argument"]) {
+        if self.has(FIXABLE_CODES) || self.says(FIXABLE_WORDS) {
             return Some(InvalidRequestFixable);
         }
         if self.is_output_cap() {
@@ -101,55 +130,74 @@ impl Refusal<'_> {
         if self.is_overflow() {
             return Some(ContextOverflow);
         }
-        if self.is_model() {
-            return Some(ModelNotFound);
-        }
-        if self.has(&FILTER_CODES) || self.says(&FILTER_WORDS) {
+        if self.is_filter() {
             return Some(ContentFilter);
         }
-        self.says(&WIRE_WORDS).then_some(WireRule)
+        self.is_model().then_some(ModelNotFound)
     }
 
     /// The output asked for is too large, whatever the input.
     fn is_output_cap(&self) -> bool {
-        self.says(&["max_tokens", "max_completion_tokens", "max_output_tokens", "maximum tokens you requested"])
-            && self.says(&["less than or equal", "at most", "too large", "exceeds the model limit", "above maximum"])
-            && !self.says(&["input tokens", "in the messages", "your prompt", "input length"])
+        let about_output = self.body.param.as_deref().is_some_and(|param| OUTPUT_WORDS.contains(&param));
+        (about_output || self.says(OUTPUT_WORDS)) && self.says(TOO_LARGE_WORDS) && !self.says(INPUT_WORDS)
     }
 
     fn is_overflow(&self) -> bool {
-        if !matches!(self.status, 0 | 400 | 413 | 422) {
+        if !matches!(self.status, 0 | 400 | 413 | 422) || self.says(OVERFLOW_VETO) {
             return false;
         }
-        let vetoed = self.says(&OVERFLOW_VETO);
-        !vetoed && (self.status == 413 || self.has(&OVERFLOW_CODES) || self.says(&OVERFLOW_WORDS))
+        self.status == 413 || self.has(OVERFLOW_CODES) || self.says(OVERFLOW_WORDS) || self.sounds_too_long()
+    }
+
+    /// A wording nobody has written down yet: something of the input, counted in tokens, is more than may be.
+    fn sounds_too_long(&self) -> bool {
+        self.body.words.lines().take(MAX_LINES).any(|line| {
+            let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+            says(&["token", "context"])
+                && says(&["prompt", "input", "context", "messages", "conversation", "request"])
+                && says(EXCESS_WORDS)
+                && !says(OTHER_LIMIT_WORDS)
+        })
+    }
+
+    fn is_filter(&self) -> bool {
+        let says_policy = self.says(POLICY_WORDS) && self.says(BREACH_WORDS);
+        self.has(FILTER_CODES)
+            || self.body.codes.iter().any(|code| code.contains("sensitivecontent"))
+            || self.says(FILTER_WORDS)
+            || says_policy
     }
 
     fn is_model(&self) -> bool {
-        self.has(&MODEL_CODES)
+        // A parameter, an input or a file may be not found too.
+        let about_other = self.body.param.as_deref().is_some_and(|param| param != "model");
+        let asked_for = || self.model.len() > 3 && self.body.words.contains(&self.model.to_lowercase());
+        let subject = || self.says(&["model", "deployment", "engine"]) || asked_for();
+        self.has(MODEL_CODES)
             || (self.has(&["not_found_error"]) && self.body.words.starts_with("model:"))
-            || (self.says(&["model"]) && self.says(&MODEL_WORDS))
+            || self.says(MODEL_PHRASES)
+            || (!about_other && subject() && (self.says(MODEL_WORDS) || self.status == 404))
     }
 
     fn by_status(&self) -> ErrorClass {
         use ErrorClass::*;
-        let busy = self.has(&OVERLOAD_CODES) || self.says(&OVERLOAD_WORDS);
-        let limited = self.has(&RATE_CODES) || self.says(&["rate limit", "rate-limit", "too many requests", "throttl"]);
+        let busy = self.has(OVERLOAD_CODES) || self.says(OVERLOAD_WORDS);
+        let limited = self.has(RATE_CODES) || self.says(RATE_WORDS);
         match self.status {
-            503 | 529 => Overloaded,
+            498 | 503 | 529 => Overloaded,
             429 if busy && !limited => Overloaded,
             429 => RateLimit,
+            403 if limited => RateLimit,
             403 => Auth,
             404 | 405 => WrongBaseUrl,
             408 => Timeout,
             _ if limited => RateLimit,
-            409 | 425 => ServerError,
-            400..=499 => InvalidRequest,
             _ if busy => Overloaded,
+            409 | 425 => ServerError,
+            0 | 200 if self.says(ADDRESS_WORDS) => WrongBaseUrl,
+            400..=499 => InvalidRequest,
             500.. => ServerError,
-            _ if self.has(&["invalid_request_error", "invalid_argument", "badrequesterror", "validation_error"]) => {
-                InvalidRequest
-            }
+            _ if self.has(REQUEST_CODES) => InvalidRequest,
             _ => ServerError,
         }
     }
@@ -161,178 +209,13 @@ impl Refusal<'_> {
     fn says(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.body.words.contains(word))
     }
-}
 
-const QUOTA_CODES: [&str; 8] = [
-    "insufficient_quota",
-    "usage_limit_reached",
-    "usage_not_included",
-    "billing_hard_limit_reached",
-    "insufficient_balance",
-    "insufficient_credits",
-    "billing_not_active",
-    "user_weekly_rate_limited",
-];
-const QUOTA_WORDS: [&str; 17] = [
-    "credit balance",
-    "insufficient balance",
-    "insufficient credit",
-    "insufficient funds",
-    "can only afford",
-    "more credits",
-    "have any credits",
-    "out of credits",
-    "no credits",
-    "purchase credits",
-    "subscription quota",
-    "monthly limit",
-    "monthly spend",
-    "weekly rate limit",
-    "weekly limit",
-    "usage limit has been reached",
-    "account is in arrears",
-];
-const AUTH_CODES: [&str; 8] = [
-    "invalid_api_key",
-    "api_key_invalid",
-    "authentication_error",
-    "unauthenticated",
-    "unauthorized",
-    "token_expired",
-    "accessdeniedexception",
-    "unrecognizedclientexception",
-];
-const FIXABLE_CODES: [&str; 4] =
-    ["unsupported_parameter", "unsupported_value", "unknown_parameter", "previous_response_not_found"];
-const FILTER_CODES: [&str; 9] = [
-    "content_filter",
-    "content_policy_violation",
-    "invalid_prompt",
-    "bio_policy",
-    "responsibleaipolicyviolation",
-    "data_inspection_failed",
-    "moderation_blocked",
-    "prohibited_content",
-    "sensitive",
-];
-const FILTER_WORDS: [&str; 7] = [
-    "content management policy",
-    "content policy",
-    "usage policy",
-    "safety reasons",
-    "safety system",
-    "flagged",
-    "inappropriate content",
-];
-const MODEL_CODES: [&str; 5] =
-    ["model_not_found", "deploymentnotfound", "invalid_model", "model_not_exist", "model_not_available"];
-const MODEL_WORDS: [&str; 22] = [
-    "not found",
-    "does not exist",
-    "doesn't exist",
-    "not exist",
-    "identifier is invalid",
-    "not a valid model",
-    "invalid model",
-    "unknown model",
-    "no such model",
-    "supported api model names",
-    "end of its life",
-    "was removed",
-    "has been removed",
-    "has been deprecated",
-    "has been decommissioned",
-    "on-demand throughput",
-    "no longer available",
-    "is not available",
-    "pulling it first",
-    "no endpoints found for",
-    "unsupported model",
-    "do not have access to",
-];
-const WIRE_WORDS: [&str; 9] = [
-    "no tool output found",
-    "tool_call_id",
-    "must be followed by tool",
-    "preceding message with",
-    "tool_result",
-    "function call turn",
-    "roles must alternate",
-    "reasoning_content",
-    "thinking blocks",
-];
-const UNSUPPORTED_INPUT_WORDS: [&str; 10] = [
-    "image input is not supported",
-    "support image",
-    "not support vision",
-    "unknown variant `image_url`",
-    "unknown variant `input_audio`",
-    "unsupported content[].type",
-    "mmproj",
-    "image_url is only supported",
-    "images are not supported",
-    "not a multimodal model",
-];
-const OVERFLOW_CODES: [&str; 5] = [
-    "context_length_exceeded",
-    "too_many_prompt_tokens",
-    "too_many_tokens",
-    "request_too_large",
-    "model_context_window_exceeded",
-];
-const OVERFLOW_WORDS: [&str; 24] = [
-    "context length",
-    "context window",
-    "contextwindow",
-    "context size",
-    "context limit",
-    "context_length",
-    "max context",
-    "maximum context",
-    "exceed context",
-    "context the overflows",
-    "prompt is too long",
-    "prompt too long",
-    "prompt exceeds max",
-    "too many tokens",
-    "input tokens exceeded",
-    "input length",
-    "input is too long",
-    "messages is too long",
-    "length of the messages",
-    "tokens + `max_new_tokens`",
-    "maximum allowed length",
-    "initial prompt is greater",
-    "token limit reached",
-    "number of input tokens",
-];
-const OVERFLOW_VETO: [&str; 9] =
-    ["rate limit", "per minute", "per min", "tpm", "throttl", "please wait", "quota", "afford", "credit"];
-const OVERLOAD_CODES: [&str; 7] = [
-    "overloaded_error",
-    "overloaded",
-    "server_is_overloaded",
-    "slow_down",
-    "unavailable",
-    "unavailable_error",
-    "engine_overloaded",
-];
-const OVERLOAD_WORDS: [&str; 8] = [
-    "overloaded",
-    "capacity exceeded",
-    "at capacity",
-    "no capacity",
-    "high demand",
-    "loading model",
-    "is loading",
-    "server is busy",
-];
-const RATE_CODES: [&str; 7] = [
-    "rate_limit_exceeded",
-    "rate_limit_error",
-    "rate_limited",
-    "ratelimitreached",
-    "resource_exhausted",
-    "too_many_requests",
-    "throttlingexception",
-];
+    /// The parameter that is refused, where the class is about one.
+    pub(crate) fn parameter(&self, class: ErrorClass) -> Option<String> {
+        use ErrorClass::*;
+        let about_request =
+            matches!(class, InvalidRequest | InvalidRequestFixable | MaxTokensTooLarge | UnsupportedInput | WireRule);
+        let named = || parameter::named(&self.body.message);
+        about_request.then(|| self.body.param.clone().or_else(named)).flatten()
+    }
+}

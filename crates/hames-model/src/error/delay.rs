@@ -6,6 +6,9 @@ use reqwest::header::HeaderMap;
 
 use super::envelope::Envelope;
 
+/// Words that are looked through: what a provider says first, not the request it may quote behind it.
+const MAX_WORDS_BYTES: usize = 8 * 1024;
+
 /// A delay from headers and body: `retry-after-ms`, `retry-after` (seconds or a date), a field of the body, its words, a
 /// time of reset.
 pub(crate) fn asked(headers: &HeaderMap, body: &Envelope, now: SystemTime) -> Option<Duration> {
@@ -26,13 +29,24 @@ fn seconds(number: f64) -> Option<Duration> {
 
 /// A delay in words: `try again in 18.642s`, `retry after 7 seconds`, `58 hours`, `1m30s`, or a bare `48s`.
 pub(crate) fn spoken(words: &str) -> Option<Duration> {
-    const LEADS: [&str; 6] = ["try again in", "retry in", "retry after", "again after", "wait", "resets in"];
-    let words = words.to_lowercase();
-    LEADS
-        .iter()
-        .filter_map(|lead| words.split_once(lead).and_then(|(_, rest)| measure(rest)))
-        .next()
-        .or_else(|| measure(&words))
+    const LEADS: [&str; 13] = [
+        "again in",
+        "retry in",
+        "retry after",
+        "retrying in",
+        "again after",
+        "reset after",
+        "reset in",
+        "resets in",
+        "available in",
+        "in about",
+        "please wait",
+        "wait for",
+        "wait",
+    ];
+    let words = &words[..super::boundary(words, MAX_WORDS_BYTES)].to_lowercase();
+    let after = |lead: &&str| words.match_indices(*lead).find_map(|(at, _)| measure(&words[at + lead.len()..]));
+    LEADS.iter().find_map(after).or_else(|| measure(words))
 }
 
 /// A measure of time at the start of the text.
@@ -46,7 +60,8 @@ fn measure(text: &str) -> Option<Duration> {
         let letters = after.len() - after.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
         let Some(unit) = unit(&after[..letters]) else { break };
         total = Some(total.unwrap_or(0.0) + number * unit);
-        rest = after[letters..].trim_start();
+        rest = after[letters..].trim_start_matches([' ', ',']);
+        rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
     total.and_then(seconds)
 }
@@ -86,9 +101,19 @@ mod tests {
             (&[], "Please retry after 7 seconds. Please contact", Some(7_000)),
             (&[], "Please try again in 58 hours.", Some(208_800_000)),
             (&[], "try again in 1m30.5s", Some(90_500)),
+            (&[], "You may try again in 2 minutes and 5 seconds.", Some(125_000)),
+            (&[], "Retrying in 1 hour, 1 minute", Some(3_660_000)),
+            (&[], "please try again after 1 seconds", Some(1_000)),
+            (&[], "please wait a moment. If it goes on, wait 20 s.", Some(20_000)),
+            (&[], "quota will reset after 2s", Some(2_000)),
+            (&[], r#"{"error":"Model x is currently loading","estimated_time":20.5}"#, Some(20_500)),
+            (&[], r#"{"error":{"retry_after":"3"}}"#, Some(3_000)),
+            (&[], r#"{"error":{"details":[{"retryDelay":{"seconds":7}}]}}"#, Some(7_000)),
+            (&[], r#"{"error":{"resets_at":784111800000}}"#, Some(23_000)),
             (&[], r#"{"error":{"details":[{"retryDelay":"48s"}]}}"#, Some(48_000)),
             (&[], r#"{"error":{"resets_at":784111800}}"#, Some(23_000)),
             (&[], r#"{"error":{"resets_in_seconds":12}}"#, Some(12_000)),
+            (&[], "please wait a moment and try again", None),
             (&[], "please wait before trying again", None),
             (&[], "Limit 30000, Used 14567", None),
             (&[("retry-after", "-1")], "", None),

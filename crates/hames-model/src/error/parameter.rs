@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 100;
 const REACH: usize = 12;
 
 /// Words that a parameter's name follows.
-const LEADS: [&str; 24] = [
+const LEADS: &[&str] = &[
     "unsupported parameter(s)",
     "unsupported parameters",
     "unsupported parameter",
@@ -42,7 +42,7 @@ const LEADS: [&str; 24] = [
 ];
 
 /// Words that a parameter's name stands right before.
-const TRAILS: [&str; 16] = [
+const TRAILS: &[&str] = &[
     "is not supported",
     "are not supported",
     "is unsupported",
@@ -62,7 +62,7 @@ const TRAILS: [&str; 16] = [
 ];
 
 /// Parameters that are single plain words: believed without quotes only where a lead or a trail is their neighbour.
-const PLAIN: [&str; 17] = [
+const PLAIN: &[&str] = &[
     "temperature",
     "thinking",
     "reasoning",

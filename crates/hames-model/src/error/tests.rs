@@ -209,6 +209,63 @@ fn a_refusal_states_its_code_and_the_parameter_it_is_about() {
 }
 
 #[test]
+fn a_refusal_says_what_to_do_next_and_where() {
+    let say = |endpoint: &Endpoint, status: u16, body: &str| {
+        Place::new(endpoint, "acme.example", "acme-large").refused(status, &HeaderMap::new(), body.as_bytes()).message
+    };
+    let mut plain = Endpoint::new("acme", "https://acme.example").with_key("sk-live-0123456789");
+    plain.remedies.key = Some("the variable ACME_KEY".into());
+    plain.remedies.settings = Some("providers.acme in /h/config.jsonc".into());
+    let keyless = Endpoint { api_key: None, ..plain.clone() };
+    let bare = Endpoint::new("acme", "https://acme.example").with_key("sk-live-0123456789");
+    let cases: &[(&Endpoint, u16, &str, &str)] = &[
+        (&plain, 401, "", "Check the key in the variable ACME_KEY; `hames providers test acme` tries it."),
+        (
+            &keyless,
+            401,
+            "",
+            "wants a key, and none was sent (acme.example, HTTP 401). Put one into the variable ACME_KEY",
+        ),
+        (&bare, 401, "", "Check the provider's api_key, or the variable it is read from"),
+        (&plain, 403, "Country, region, or territory not supported", "does not serve this country or region"),
+        (&plain, 404, "model 'x' not found, try pulling it first", "Fetch it with `ollama pull acme-large`"),
+        (&plain, 404, "No models loaded.", "`lms load acme-large`"),
+        (&plain, 404, "The model x does not exist", "List what it has with `hames models`"),
+        (&plain, 404, "", "Check base_url of providers.acme in /h/config.jsonc"),
+        (&plain, 429, "try again in 18.6s", "Wait 19 s and try again"),
+        (&plain, 429, "Weekly limit. Try again in 58 hours.", "It asks to wait 58 h"),
+        (&plain, 503, r#"{"error":{"message":"Loading model"}}"#, "is still loading its model \"acme-large\""),
+        (&plain, 500, "tools param requires --jinja flag", "Start llama-server with --jinja"),
+        (&plain, 500, "image input is not supported - you may need to provide the mmproj", "--mmproj file"),
+        (
+            &plain,
+            400,
+            "\"auto\" tool choice requires --enable-auto-tool-choice",
+            "Start vLLM with --enable-auto-tool-choice",
+        ),
+        (&plain, 400, "acme does not support tools", "Use a model that can call tools"),
+        (
+            &plain,
+            400,
+            "max_tokens: 9000 > 8000, which is too large",
+            "(9000 of 8000 tokens) (acme.example, HTTP 400). Set max_tokens of providers.acme in /h/config.jsonc to 8000 or less",
+        ),
+        (
+            &plain,
+            400,
+            "prompt is too long: 9000 tokens > 8000 maximum",
+            "larger than the model's window (9000 of 8000 tokens)",
+        ),
+        (&plain, 400, "Unrecognized request argument supplied: top_k", "refused the parameter \"top_k\""),
+        (&plain, 500, "model requires more system memory", "use a smaller one"),
+    ];
+    for (endpoint, status, body, part) in cases {
+        let message = say(endpoint, *status, body);
+        assert!(message.starts_with("acme ") && message.contains(part), "{message}\nlacks {part}");
+    }
+}
+
+#[test]
 fn a_redirect_is_told_and_not_followed() {
     let failure = place().refused(308, &headers(&[("location", "https://other.example/v1?key=1")]), b"");
     assert_eq!((failure.class, failure.retryable), (WrongBaseUrl, false));
@@ -225,6 +282,42 @@ fn no_body_makes_it_panic() {
         place().refused(400, &HeaderMap::new(), body.as_bytes());
     }
     place().refused(200, &HeaderMap::new(), b"\xff\xfe\x00");
+}
+
+/// Every line of `tests/refusals` is a refusal whose class is the file's name.
+#[test]
+fn refusals_of_every_kind_get_their_class() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refusals");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let class = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        for line in std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.starts_with('#')) {
+            let (status, rest) = line.split_once(' ').unwrap();
+            let (expected, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+            let bracket =
+                rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).filter(|(h, _)| h.contains(": "));
+            let (header, body) = bracket.map_or((None, rest), |(h, body)| (h.split_once(": "), body.trim()));
+            let body = body.replace("\\ndata: ", "\ndata: ");
+            let headers = headers(header.as_slice());
+            let failure = place().refused(status.parse().unwrap(), &headers, body.as_bytes());
+            let stated = failure.stated.clone().unwrap_or_default();
+            let number = |n: Option<u64>| n.map_or("-".to_owned(), |n| n.to_string());
+            let found = match expected.contains('/') {
+                true => format!("{}/{}", number(stated.limit_tokens), number(stated.requested_tokens)),
+                false => if failure.retryable { "yes" } else { "no" }.to_owned(),
+            };
+            if (failure.class.as_str(), found.as_str()) != (class.as_str(), expected) {
+                wrong.push(format!("{} {found} instead of {class}: {line}", failure.class));
+            }
+            let said = [failure.message.contains("acme"), failure.message.ends_with('.'), failure.message.len() < 500];
+            assert_eq!(said, [true; 3], "{}", failure.message);
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 250, "{count}");
 }
 
 /// Real error bodies with the class they should get, where somebody has them.
@@ -259,6 +352,11 @@ fn recorded_refusals_get_their_class() {
             continue;
         }
         let failure = place().refused(row["status"].as_u64().unwrap() as u16, &HeaderMap::new(), body.as_bytes());
+        let stated = failure.stated.as_deref().cloned().unwrap_or_default();
+        let sizes = (stated.limit_tokens, stated.requested_tokens);
+        if sizes != (row["limit"].as_u64(), row["requested"].as_u64()) {
+            wrong.push(format!("{sizes:?}: {line}"));
+        }
         let look_alike = row.get("class").and_then(Value::as_str).unwrap_or("context_overflow");
         if failure.class.as_str() != look_alike {
             wrong.push(format!("{} instead of {look_alike}: {line}", failure.class));

@@ -110,6 +110,7 @@ fn failure() -> Failure {
             instead: Some("max_completion_tokens".into()),
             limit_tokens: Some(4_096),
             requested_tokens: Some(4_097),
+            input_tokens: Some(97),
             is_loading: true,
         })),
     }

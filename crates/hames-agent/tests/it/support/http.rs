@@ -39,8 +39,11 @@ pub(crate) async fn over_http_with(
     setup.model = Some(Box::new(model));
     setup.tools = tools;
     // Waits are the script's; ours would only make the test slow.
-    setup.retry =
-        RetryPolicy { max_attempts: 4, first_delay: Duration::from_millis(1), max_delay: Duration::from_millis(4) };
+    setup.retry = RetryPolicy {
+        first_delay: Duration::from_millis(1),
+        max_delay: Duration::from_millis(4),
+        ..RetryPolicy::default()
+    };
     (setup.build().await, provider)
 }
 
