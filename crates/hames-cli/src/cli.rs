@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use hames_protocol::{Mode, ModelRef, ThinkingLevel};
+use hames_protocol::{Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
 
 /// A coding agent for any Chat Completions endpoint.
 #[derive(Debug, Parser)]
@@ -90,6 +90,22 @@ pub(crate) struct RunArgs {
     /// How much the model thinks first
     #[arg(long, value_name = "off|low|medium|high")]
     pub(crate) thinking: Option<ThinkingLevel>,
+
+    /// How freely words are drawn, 0 to 2; `auto` leaves it to the provider
+    #[arg(long, value_name = "0–2|auto", conflicts_with = "top_p")]
+    pub(crate) temperature: Option<Temperature>,
+
+    /// Draw words from this share of the likeliest, 0 to 1; in place of --temperature
+    #[arg(long, value_name = "0–1|auto")]
+    pub(crate) top_p: Option<TopP>,
+
+    /// Push towards new topics, 0 to 2
+    #[arg(long, value_name = "0–2|auto")]
+    pub(crate) presence_penalty: Option<Penalty>,
+
+    /// Push away from what was said often, 0 to 2
+    #[arg(long, value_name = "0–2|auto")]
+    pub(crate) frequency_penalty: Option<Penalty>,
 }
 
 /// `hames sessions`.

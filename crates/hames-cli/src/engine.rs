@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hames::AgentBuilder;
 use hames_agent::{Agent, Clock, Ports, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note};
-use hames_model::{ChatModel, Endpoint, Proxy, Secret, ThinkingDialect};
+use hames_model::{ChatModel, Endpoint, LearnedFile, Proxy, Secret, ThinkingDialect};
 use hames_protocol::{BlobSource, Failure, InstructionFile, Mode, Part, SessionId, Settings};
 use hames_skills::Instructions;
 use hames_store::Store;
@@ -93,7 +93,7 @@ impl Job<'_> {
         let mut session = Session::resume(ports, self.session.clone()).await?;
         session.cut_changes().iter().for_each(|file| remove_staged_beside(file));
         session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
-        let settings = session.state().settings.clone();
+        let settings = self.in_force(&session.state().settings);
         let instructions = hames_skills::load_instructions(&self.folder);
         let shell: Arc<dyn ShellProvider> = Arc::new(self.shell()?);
         let recorded = instructions.iter().map(recorded).collect();
@@ -104,12 +104,28 @@ impl Job<'_> {
             note: Some(self.note(mode)),
             idempotency_id: None,
             mode,
-            settings: Settings { model: Some(self.chosen.info.model.clone()), mode: Some(mode), ..settings },
+            settings,
             instructions: recorded,
         };
         let end = session.run(&mut agent, input, &self.control, Arc::clone(&self.watch)).await;
         shell.sweep().await;
         Ok(end)
+    }
+
+    /// What holds for this run from its beginning to its end: the session's settings, and for what they leave open those
+    /// of the model it runs with. They are never the session's own, so that the next model does not inherit them.
+    fn in_force(&self, session: &Settings) -> Settings {
+        let sampling = session.sampling().or(self.chosen.sampling);
+        Settings {
+            model: Some(self.chosen.info.model.clone()),
+            mode: Some(session.mode.unwrap_or_default()),
+            thinking_level: session.thinking_level.or(self.chosen.thinking_level),
+            sampler: sampling.sampler,
+            presence_penalty: sampling.presence_penalty,
+            frequency_penalty: sampling.frequency_penalty,
+            max_output_tokens: session.max_output_tokens.or(self.chosen.provider.max_tokens),
+            ..session.clone()
+        }
     }
 
     /// The shell of the run. What it keeps on disk lies beside the blobs, so that a long output is moved and not copied.
@@ -132,7 +148,8 @@ impl Job<'_> {
     ) -> Result<Agent, Failure> {
         let blobs = self.ground.store.blobs();
         let endpoint = endpoint(&self.chosen.provider, self.ground.config, self.ground.env);
-        let model = ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?;
+        let model = ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?
+            .learning_in(learned(self.ground.home));
         AgentBuilder::new(&self.folder, Box::new(model))
             .instructions(instructions)
             .deny(self.ground.home.private())
@@ -141,8 +158,8 @@ impl Job<'_> {
             .secrets(Secrets::new(self.ground.config.secrets()))
             .max_steps(settings.max_steps)
             .sampling(settings.sampling())
-            .thinking(settings.thinking_level.or(self.chosen.thinking_level))
-            .max_output_tokens(settings.max_output_tokens.or(self.chosen.provider.max_tokens))
+            .thinking(settings.thinking_level)
+            .max_output_tokens(settings.max_output_tokens)
             .build()
     }
 
@@ -167,6 +184,14 @@ impl Job<'_> {
         let today = local_date(SystemClock.now_ms());
         run_note(mode, &shown(&self.folder), &today)
     }
+}
+
+/// What models refused before, kept in the home.
+fn learned(home: &Home) -> Arc<LearnedFile> {
+    let now = Arc::new(|| SystemClock.now_ms() / 1_000);
+    let (learned, notice) = LearnedFile::open(home.learned(), now);
+    notice.iter().for_each(|notice| say(&format!("hames: {notice}")));
+    Arc::new(learned)
 }
 
 fn recorded(file: &hames_skills::Instructions) -> InstructionFile {

@@ -48,6 +48,11 @@ impl Home {
         &self.data
     }
 
+    /// What was learned of models that refused parameters.
+    pub(crate) fn learned(&self) -> PathBuf {
+        self.data.join("learned.json")
+    }
+
     /// Where the logs are.
     pub(crate) fn logs(&self) -> PathBuf {
         self.state.join("logs")

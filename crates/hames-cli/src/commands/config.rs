@@ -1,5 +1,6 @@
 //! `hames config`: where the configuration is, what is in force, and where each value comes from. Keys are masked.
 
+use hames_protocol::Sampling;
 use serde_json::{Map, Value, json};
 
 use crate::cli::ConfigCommand;
@@ -44,6 +45,7 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
     if let Some(var) = &provider.missing_key_var {
         out.push(("api_key_env".into(), json!(format!("{var} (not set)")), None));
     }
+    out.extend(sampling(&provider.sampling).map(|(name, value)| (name.to_owned(), value, None)));
     let timeouts = &provider.timeouts;
     for (name, value) in [
         ("thinking", provider.thinking.map(|thinking| json!(thinking.name()))),
@@ -67,6 +69,9 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         if let Some(images) = model.images {
             known["images"] = json!(images);
         }
+        for (name, value) in sampling(&model.sampling) {
+            known[name] = value;
+        }
         out.push((format!("models[{at}]"), known, None));
     }
     out
@@ -78,6 +83,15 @@ fn models_dev(setting: &ModelsDev) -> String {
         ModelsDev::Off => "off".into(),
         ModelsDev::At(url) => shown_url(url),
     }
+}
+
+/// What is set of sampling, under the names of the file.
+fn sampling(set: &Sampling) -> impl Iterator<Item = (&'static str, Value)> {
+    let dial = |value: Option<f64>| value.map_or(json!("auto"), |value| json!(value));
+    let sampler = set.sampler.map(|sampler| (sampler.name(), dial(sampler.value())));
+    let presence = set.presence_penalty.map(|penalty| ("presence_penalty", dial(penalty.value())));
+    let frequency = set.frequency_penalty.map(|penalty| ("frequency_penalty", dial(penalty.value())));
+    [sampler, presence, frequency].into_iter().flatten()
 }
 
 fn as_text(config: &Config, home: &Home) -> Vec<String> {

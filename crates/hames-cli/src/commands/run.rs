@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{SessionId, Settings};
+use hames_protocol::{Sampler, SessionId, Settings};
 use hames_store::{Lease, Store};
 use hames_tools::Secrets;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +99,9 @@ impl Request {
                 model: args.model,
                 mode: args.mode,
                 thinking_level: args.thinking,
+                sampler: args.temperature.map(Sampler::Temperature).or(args.top_p.map(Sampler::TopP)),
+                presence_penalty: args.presence_penalty,
+                frequency_penalty: args.frequency_penalty,
                 max_steps: args.max_steps,
                 ..Settings::default()
             },

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hames_protocol::{ModelRef, ThinkingLevel};
+use hames_protocol::{ModelRef, Sampling, ThinkingLevel};
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -70,6 +70,7 @@ pub(crate) struct FileProvider {
     pub(crate) api_key_env: Option<At<String>>,
     pub(crate) thinking: Option<At<Thinking>>,
     pub(crate) thinking_level: Option<At<ThinkingLevel>>,
+    pub(crate) sampling: Sampling,
     pub(crate) headers: Vec<(String, At<String>)>,
     pub(crate) session_header: Option<At<String>>,
     pub(crate) models: Vec<FileModel>,
@@ -122,13 +123,15 @@ impl Thinking {
 }
 
 /// A model as the file describes it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FileModel {
     pub(crate) id: String,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_output: Option<u64>,
     /// Whether it takes images.
     pub(crate) images: Option<bool>,
+    /// Wins over the provider's.
+    pub(crate) sampling: Sampling,
 }
 
 /// Limits of waiting, in seconds.
@@ -179,6 +182,8 @@ impl FileConfig {
 
 #[cfg(test)]
 mod tests {
+    use hames_protocol::{Penalty, Sampler};
+
     use super::*;
     use crate::config::keys;
 
@@ -202,9 +207,11 @@ mod tests {
       "api": "chat",
       "thinking": "effort",
       "thinking_level": "high",
+      "temperature": 0.7,
+      "presence_penalty": "auto",
       "headers": { "X-Team": "blue", },
       "session_header": "X-Session",
-      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096, "images": false }, ],
+      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096, "images": false, "top_p": 1 }, ],
       "max_tokens": 2000,
       "replay_reasoning": false,
       "timeouts": { "connect_s": 5, "first_byte_s": 300, "idle_s": 60 },
@@ -222,11 +229,32 @@ mod tests {
         assert_eq!(provider.api_key_env.as_ref().unwrap().value, "LOCAL_KEY");
         assert_eq!(provider.thinking.as_ref().unwrap().value, Thinking::Effort);
         assert_eq!(provider.thinking_level.as_ref().unwrap().value, ThinkingLevel::High);
+        assert_eq!(provider.sampling.sampler, Some(Sampler::Temperature("0.7".parse().unwrap())));
+        assert_eq!(provider.sampling.presence_penalty, Some(Penalty::AUTO));
+        assert_eq!(provider.models[0].sampling.sampler, Some(Sampler::TopP("1".parse().unwrap())));
         assert_eq!(provider.headers[0].0, "X-Team");
         assert_eq!(provider.max_tokens.as_ref().unwrap().value, 2000);
         assert!(!provider.replay_reasoning.as_ref().unwrap().value);
         assert_eq!((provider.models[0].context_window, provider.models[0].images), (Some(32768), Some(false)));
         assert_eq!(provider.timeouts, Timeouts { connect_s: Some(5), first_byte_s: Some(300), idle_s: Some(60) });
+    }
+
+    #[test]
+    fn the_old_switch_for_thinking_is_a_dialect_and_a_level_and_the_new_keys_win() {
+        let read = |members: &str| {
+            let config = parse(&format!("{{\"providers\": {{\"x\": {{{members}}}}}}}")).unwrap();
+            assert_eq!(config.warnings, Vec::<String>::new());
+            let provider = config.providers[0].1.clone();
+            (provider.thinking.map(|at| at.value), provider.thinking_level.map(|at| at.value))
+        };
+        for (members, expected) in [
+            ("\"enableThinking\": true", (Thinking::Bool, ThinkingLevel::Medium)),
+            ("\"enableThinking\": false", (Thinking::Bool, ThinkingLevel::Off)),
+            ("\"enableThinking\": true, \"thinking_level\": \"high\"", (Thinking::Bool, ThinkingLevel::High)),
+            ("\"thinking\": \"type\", \"enableThinking\": false", (Thinking::Type, ThinkingLevel::Off)),
+        ] {
+            assert_eq!(read(members), (Some(expected.0), Some(expected.1)), "{members}");
+        }
     }
 
     #[test]
@@ -308,6 +336,28 @@ mod tests {
             (
                 "{\"providers\": {\"x\": {\"thinking_level\": 2}}}",
                 "providers.x.thinking_level should be one of off, low",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"temperature\": 2.1}}}",
+                "providers.x.temperature should be a number from 0 to 2, or \"auto\"; it is 2.1",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"top_p\": \"high\"}}}",
+                "providers.x.top_p should be a number from 0 to 1, or \"auto\"; it is \"high\"",
+            ),
+            ("{\"providers\": {\"x\": {\"presence_penalty\": -1}}}", "presence_penalty should be a number from 0 to 2"),
+            ("{\"providers\": {\"x\": {\"frequency_penalty\": null}}}", "frequency_penalty should be a number"),
+            (
+                "{\"providers\": {\"x\": {\"temperature\": 1,\n\"top_p\": 1}}}",
+                ":2: providers.x has both temperature and top_p; keep one of them",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"models\": [{\"id\": \"a\", \"top_p\": 1, \"temperature\": 1}]}}}",
+                "providers.x.models[0] has both temperature and top_p",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"enableThinking\": \"yes\"}}}",
+                "providers.x.enableThinking should be true or false",
             ),
             ("{\"providers\": {\"x\": {\"headers\": {\"a b\": \"c\"}}}}", "providers.x.headers.a b should be a name"),
             ("{\"providers\": {\"x\": {\"headers\": {\"a\": \"b\\nc\"}}}}", "providers.x.headers.a should be one line"),

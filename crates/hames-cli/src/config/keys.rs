@@ -13,6 +13,11 @@ pub(crate) const PROVIDER: &[&str] = &[
     "api",
     "thinking",
     "thinking_level",
+    "enableThinking",
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
     "headers",
     "session_header",
     "models",
@@ -23,7 +28,8 @@ pub(crate) const PROVIDER: &[&str] = &[
 ];
 
 /// Of one model of a provider.
-pub(crate) const MODEL: &[&str] = &["id", "context_window", "max_output", "images"];
+pub(crate) const MODEL: &[&str] =
+    &["id", "context_window", "max_output", "images", "temperature", "top_p", "presence_penalty", "frequency_penalty"];
 
 /// Of a provider's `timeouts`.
 pub(crate) const TIMEOUTS: &[&str] = &["connect_s", "first_byte_s", "idle_s"];

@@ -1,7 +1,7 @@
 //! Which value is in force: flag beats session beats file beats environment.
 
 use hames_model::Remedies;
-use hames_protocol::{ModelInfo, ModelRef, Settings, ThinkingLevel};
+use hames_protocol::{ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
 
 use super::file::FileConfig;
 use super::providers::{PRESETS, Provider};
@@ -47,6 +47,8 @@ pub(crate) struct Chosen {
     pub(crate) provider: Provider,
     /// From the provider's settings, for runs whose session says nothing.
     pub(crate) thinking_level: Option<ThinkingLevel>,
+    /// The same of sampling: the model's own settings over its provider's.
+    pub(crate) sampling: Sampling,
 }
 
 impl Config {
@@ -87,7 +89,9 @@ impl Config {
             .ok_or_else(|| self.no_model())?;
         let provider = self.provider(&model, &origin)?.clone();
         let info = provider.describe(&model, session);
-        Ok(Chosen { thinking_level: provider.thinking_level, info, origin, provider })
+        let of_model = provider.models.iter().find(|known| known.id == model.id).map(|known| known.sampling);
+        let sampling = of_model.unwrap_or_default().or(provider.sampling);
+        Ok(Chosen { thinking_level: provider.thinking_level, sampling, info, origin, provider })
     }
 
     /// The default model of the first provider the environment makes; else a file's only model.
@@ -357,6 +361,25 @@ mod tests {
         ] {
             let message = chosen(file, vars, flag, session).expect_err(expected);
             assert!(message.contains(expected), "{message}\n  lacks {expected}");
+        }
+    }
+
+    #[test]
+    fn the_sampling_of_a_model_wins_over_that_of_its_provider_and_belongs_to_nobody_else() {
+        let file = r#"{"providers": {
+            "a": {"base_url": "http://a", "temperature": 0.5, "presence_penalty": 1,
+                  "models": [{"id": "own", "top_p": 0.9}, {"id": "auto", "temperature": "auto"}, {"id": "plain"}]},
+            "b": {"base_url": "http://b"}}}"#;
+        let config = config(file, &[]);
+        for (model, expected) in [
+            ("a/own", &[("top_p", 0.9), ("presence_penalty", 1.0)][..]),
+            ("a/auto", &[("presence_penalty", 1.0)]),
+            ("a/plain", &[("temperature", 0.5), ("presence_penalty", 1.0)]),
+            ("a/unlisted", &[("temperature", 0.5), ("presence_penalty", 1.0)]),
+            ("b/own", &[]),
+        ] {
+            let chosen = config.choose(Some(&model.parse().unwrap()), None).unwrap();
+            assert_eq!(chosen.sampling.sent().collect::<Vec<_>>(), expected, "{model}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Providers that are ready: those of the file, and those the environment makes.
 
-use hames_protocol::ThinkingLevel;
+use hames_protocol::{Sampling, ThinkingLevel};
 
 use super::file::{At, FileModel, FileProvider, Thinking, Timeouts};
 use super::layers::Origin;
@@ -108,6 +108,7 @@ pub(crate) struct Provider {
     pub(crate) session_header: Option<String>,
     pub(crate) thinking: Option<Thinking>,
     pub(crate) thinking_level: Option<ThinkingLevel>,
+    pub(crate) sampling: Sampling,
     pub(crate) models: Vec<FileModel>,
     /// The provider in the catalog whose models these are, where the file says so.
     pub(crate) catalog: Option<String>,
@@ -154,7 +155,7 @@ impl Provider {
                 id: preset.default_model.into(),
                 context_window: Some(preset.context_window),
                 max_output: Some(preset.max_output),
-                images: None,
+                ..FileModel::default()
             });
         }
         Ok(provider)
@@ -190,6 +191,7 @@ impl Provider {
         provider.thinking = file.thinking.as_ref().map(|at| at.value).or(provider.thinking);
         provider.thinking_level = file.thinking_level.as_ref().map(|at| at.value);
         provider.catalog = file.catalog.as_ref().map(|at| at.value.clone());
+        provider.sampling = file.sampling;
         provider.max_tokens = file.max_tokens.as_ref().map(|at| at.value);
         provider.replay_reasoning = file.replay_reasoning.as_ref().map(|at| at.value);
         provider.timeouts = file.timeouts;
@@ -212,6 +214,7 @@ impl Provider {
             session_header: None,
             thinking: None,
             thinking_level: None,
+            sampling: Sampling::default(),
             models: Vec::new(),
             catalog: None,
             max_tokens: None,

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use hames_protocol::ModelRef;
+use hames_protocol::{Dial, ModelRef, Sampler, Sampling, ThinkingLevel};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
@@ -57,6 +57,7 @@ impl Reader<'_> {
     fn provider(&mut self, entry: &ObjectProp<'_>) -> Result<FileProvider, Stop> {
         let base = format!("providers.{}", entry.name.as_str());
         let mut out = FileProvider { line: self.line(entry.start()), ..FileProvider::default() };
+        let mut switch = None;
         for property in self.known(self.object(&entry.value, &base)?, &base, keys::PROVIDER) {
             let value = &property.value;
             let key = format!("{base}.{}", property.name.as_str());
@@ -74,6 +75,10 @@ impl Reader<'_> {
                     out.thinking_level =
                         Some(self.choice(value, &key, "off, low, medium, high", |name| name.parse().ok())?);
                 }
+                "enableThinking" => switch = Some(self.boolean(value, &key)?),
+                "temperature" | "top_p" | "presence_penalty" | "frequency_penalty" => {
+                    self.sampling(&mut out.sampling, property, &base)?;
+                }
                 "headers" => out.headers = self.headers(value, &key)?,
                 "session_header" => {
                     let header = self.string(value, &key)?;
@@ -89,6 +94,11 @@ impl Reader<'_> {
                 "catalog" => out.catalog = Some(self.string(value, &key)?),
                 _ => {}
             }
+        }
+        if let Some(At { value: on, line }) = switch {
+            let level = if on { ThinkingLevel::Medium } else { ThinkingLevel::Off };
+            out.thinking.get_or_insert(At { value: Thinking::Bool, line });
+            out.thinking_level.get_or_insert(At { value: level, line });
         }
         if let (Some(_), Some(env)) = (&out.api_key, &out.api_key_env) {
             return Err(Stop::configuration(format!(
@@ -127,7 +137,7 @@ impl Reader<'_> {
         let mut out = Vec::new();
         for (at, element) in array.elements.iter().enumerate() {
             let base = format!("{key}[{at}]");
-            let mut model = FileModel { id: String::new(), context_window: None, max_output: None, images: None };
+            let mut model = FileModel::default();
             for property in self.known(self.object(element, &base)?, &base, keys::MODEL) {
                 let key = format!("{base}.{}", property.name.as_str());
                 match property.name.as_str() {
@@ -135,6 +145,9 @@ impl Reader<'_> {
                     "context_window" => model.context_window = Some(self.count(&property.value, &key)?.value),
                     "max_output" => model.max_output = Some(self.count(&property.value, &key)?.value),
                     "images" => model.images = Some(self.boolean(&property.value, &key)?.value),
+                    "temperature" | "top_p" | "presence_penalty" | "frequency_penalty" => {
+                        self.sampling(&mut model.sampling, property, &base)?;
+                    }
                     _ => {}
                 }
             }
@@ -144,6 +157,39 @@ impl Reader<'_> {
             out.push(model);
         }
         Ok(out)
+    }
+
+    /// One setting of sampling. Only one of temperature and top-p is ever sent, so only one of them can be set.
+    fn sampling(&self, out: &mut Sampling, property: &ObjectProp<'_>, base: &str) -> Result<(), Stop> {
+        let (name, value) = (property.name.as_str(), &property.value);
+        let key = format!("{base}.{name}");
+        match name {
+            "presence_penalty" => out.presence_penalty = Some(self.dial(value, &key)?),
+            "frequency_penalty" => out.frequency_penalty = Some(self.dial(value, &key)?),
+            _ => {
+                let sampler = match name {
+                    "temperature" => Sampler::Temperature(self.dial(value, &key)?),
+                    _ => Sampler::TopP(self.dial(value, &key)?),
+                };
+                if out.sampler.replace(sampler).is_some_and(|other| other.name() != name) {
+                    return Err(Stop::configuration(format!(
+                        "{}:{}: {base} has both temperature and top_p; keep one of them",
+                        self.path.display(),
+                        self.line(property.start())
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn dial<const TENTHS: u32>(&self, value: &Value<'_>, key: &str) -> Result<Dial<TENTHS>, Stop> {
+        let read = match value {
+            Value::NumberLit(number) => number.value.parse(),
+            Value::StringLit(text) if text.value == "auto" => Ok(Dial::AUTO),
+            _ => Dial::at(f64::NAN),
+        };
+        read.map_err(|off| self.wrong(value, key, &format!("a number from 0 to {}, or \"auto\"", off.max)))
     }
 
     fn timeouts(&mut self, value: &Value<'_>, key: &str) -> Result<Timeouts, Stop> {
