@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use hames_protocol::{Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
 
+use crate::config::Approve;
+
 /// A coding agent for any Chat Completions endpoint.
 #[derive(Debug, Parser)]
 #[command(name = "hames", version, disable_help_subcommand = true, max_term_width = 100)]
@@ -20,6 +22,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List, show, search, rename, delete and export sessions
     Sessions(SessionsArgs),
+    /// List what was allowed for a folder, and take it back
+    Grants(GrantsArgs),
     /// List the models of every configured provider
     Models {
         /// One JSON object a line
@@ -58,6 +62,10 @@ pub(crate) struct RunArgs {
     /// `analyze` changes nothing, `build` edits files and runs commands
     #[arg(long, value_name = "analyze|build")]
     pub(crate) mode: Option<Mode>,
+
+    /// Where a call needs a decision: `ask` here, `allow` it, `deny` it; rules that deny stay [default: ask]
+    #[arg(long, value_name = "ask|allow|deny")]
+    pub(crate) approve: Option<Approve>,
 
     /// The folder to work in, instead of the current one
     #[arg(short = 'C', value_name = "DIR")]
@@ -188,6 +196,42 @@ pub(crate) enum SessionsCommand {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// The log, one event a line: what export writes anyway
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `hames grants`.
+#[derive(Debug, Args)]
+pub(crate) struct GrantsArgs {
+    /// The folder whose grants are meant, instead of the current one
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) dir: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) what: GrantsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// List what is allowed in this folder from run to run, numbered
+    List {
+        /// Of every folder
+        #[arg(long)]
+        all: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take grants of this folder back
+    Remove {
+        /// Their numbers, as `list` shows them
+        #[arg(value_name = "NUMBER", required_unless_present = "all")]
+        numbers: Vec<usize>,
+        /// All of them
+        #[arg(long, conflicts_with = "numbers")]
+        all: bool,
+        /// Print what was taken back as JSON
         #[arg(long)]
         json: bool,
     },

@@ -7,10 +7,10 @@ use std::time::Duration;
 use hames::AgentBuilder;
 use hames_agent::{Agent, Clock, Ports, RunControl, RunEnd, RunInput, Session, SystemClock, Watch, run_note};
 use hames_model::{ChatModel, Endpoint, LearnedFile, Proxy, Secret, ThinkingDialect};
-use hames_protocol::{BlobSource, Failure, InstructionFile, Mode, Part, SessionId, Settings};
+use hames_protocol::{Approver, BlobSource, Failure, InstructionFile, Mode, Part, SessionId, Settings};
 use hames_skills::Instructions;
 use hames_store::Store;
-use hames_tools::{Secrets, ShellProvider};
+use hames_tools::{Policy, Rule, Secrets, ShellProvider};
 use hames_workspace::files::remove_staged_beside;
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 
@@ -84,6 +84,8 @@ pub(crate) struct Job<'a> {
     pub(crate) attachments: Vec<Attachment>,
     pub(crate) watch: Arc<dyn Watch>,
     pub(crate) control: RunControl,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) approver: Arc<dyn Approver>,
 }
 
 impl Job<'_> {
@@ -153,6 +155,9 @@ impl Job<'_> {
         AgentBuilder::new(&self.folder, Box::new(model))
             .instructions(instructions)
             .deny(self.ground.home.private())
+            .policy(self.policy()?)
+            .grants(self.ground.store.grant_keeper(&self.folder, || SystemClock.now_ms()))
+            .approver(Arc::clone(&self.approver))
             .shell(shell)
             .blobs(blobs)
             .secrets(Secrets::new(self.ground.config.secrets()))
@@ -161,6 +166,11 @@ impl Job<'_> {
             .thinking(settings.thinking_level)
             .max_output_tokens(settings.max_output_tokens)
             .build()
+    }
+
+    fn policy(&self) -> Result<Policy, Failure> {
+        let kept = self.ground.store.grants(Some(&self.folder))?;
+        Ok(Policy { rules: self.rules.clone(), grants: kept.into_iter().map(|kept| kept.grant).collect() })
     }
 
     /// The message: the prompt, then what is attached. Images are kept as blobs of the session.

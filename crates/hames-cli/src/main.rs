@@ -4,6 +4,7 @@
 //! what the exit code is. It never writes into the project, and reads nothing there but what the user names and the
 //! instruction files.
 
+mod approve;
 mod attach;
 mod cli;
 mod clock;
@@ -56,6 +57,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Run(args) => return commands::run::run(args, &env),
         Command::Demo(args) => return commands::demo::run(&args, &env),
         Command::Sessions(args) => commands::sessions::run(args, &env),
+        Command::Grants(args) => commands::grants::run(args, &env),
         Command::Models { json } => commands::models::run(json, &env),
         Command::Config { what } => commands::config::run(&what, &env),
         Command::Doctor => commands::doctor::run(&env),

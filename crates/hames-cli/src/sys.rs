@@ -1,4 +1,5 @@
-//! The platform calls this crate needs: signal handlers, leaving at once, room in a descriptor, the clock on the wall.
+//! The platform calls this crate needs: signal handlers, leaving at once, room in a descriptor, the
+//! terminal, the clock on the wall.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -79,6 +80,60 @@ pub(crate) fn is_writable(fd: BorrowedFd<'_>) -> bool {
     // SAFETY: one valid entry, and no waiting.
     let ready = unsafe { libc::poll(&mut asked, 1, 0) };
     ready == 1 && asked.revents & libc::POLLOUT != 0
+}
+
+/// Which of two descriptors can be read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readable {
+    First,
+    Second,
+}
+
+/// Waits until one of two descriptors can be read from or has come to its end; the second goes first.
+pub(crate) fn wait_readable(first: BorrowedFd<'_>, second: BorrowedFd<'_>) -> io::Result<Readable> {
+    let of = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut asked = [of(first), of(second)];
+    loop {
+        // SAFETY: two valid entries.
+        if unsafe { libc::poll(asked.as_mut_ptr(), 2, -1) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        match asked {
+            [_, second] if second.revents != 0 => return Ok(Readable::Second),
+            [first, _] if first.revents != 0 => return Ok(Readable::First),
+            _ => {}
+        }
+    }
+}
+
+/// Reads what is there, without the buffer of the standard handle: a line that was buffered could not be thrown away.
+pub(crate) fn read_once(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is valid for its whole length.
+    let read = unsafe { libc::read(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// Throws away what was typed at a terminal and not read yet.
+pub(crate) fn forget_typed(terminal: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: any descriptor may be asked; one that is no terminal gives an error.
+    match unsafe { libc::tcflush(terminal.as_raw_fd(), libc::TCIFLUSH) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Columns of a terminal; `None` where it does not say.
+pub(crate) fn columns(terminal: BorrowedFd<'_>) -> Option<usize> {
+    // SAFETY: all-zero is a valid `winsize`, and the pointer is valid for the call.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
+    };
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// The number of this user; 0 is root.

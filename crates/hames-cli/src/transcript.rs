@@ -8,7 +8,7 @@ use hames_protocol::{CallId, Diff, Envelope, Event, Part};
 use crate::clock::local_minute;
 use crate::exit::Stop;
 use crate::ledger::result_name;
-use crate::output::text::{duration, failure_lines, first_line, tokens, tool_error_line, tool_line};
+use crate::output::text::{decision_line, duration, failure_lines, first_line, tokens, tool_error_line, tool_line};
 use crate::output::{Out, Style, clean};
 
 /// Writes events as they are read.
@@ -68,6 +68,10 @@ impl Transcript {
             Event::ToolError(error) => {
                 let label = self.labels.remove(&error.call_id).unwrap_or_else(|| clean::line(&error.name));
                 out.line(self.style.yellow(&format!("  {}", tool_error_line(&label, error))))?;
+            }
+            Event::ApprovalAnswered(answer) => {
+                let label = self.labels.get(&answer.call_id).map_or("", String::as_str);
+                out.line(self.style.dim(&format!("  {}", decision_line(answer, label))))?;
             }
             Event::Nudge(nudge) => out.line(self.style.dim(&format!("  [reminder] {}", first_line(&nudge.text))))?,
             Event::Retry(retry) => {

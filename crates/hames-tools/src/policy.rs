@@ -25,7 +25,7 @@ use std::path::Path;
 use hames_protocol::{Declaration, Effect, Grant, Mode, Resource};
 
 use crate::FsPath;
-pub use rules::{About, Access, BadRule, HostPattern, PathPattern, Rule, RuleVerdict};
+pub use rules::{About, Access, BadRule, HostPattern, PathPattern, Rule, RuleVerdict, escaped};
 
 /// What holds for the calls of a run besides the mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

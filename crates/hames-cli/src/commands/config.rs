@@ -8,7 +8,7 @@ use crate::config::{Config, ModelsDev, Origin, Provider, is_secret_name, shown_u
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
-use crate::output::{Out, say};
+use crate::output::{Out, clean, say};
 
 pub(crate) fn run(what: &ConfigCommand, env: &Env) -> Result<u8, Stop> {
     let home = Home::find(env)?;
@@ -94,6 +94,10 @@ fn sampling(set: &Sampling) -> impl Iterator<Item = (&'static str, Value)> {
     [sampler, presence, frequency].into_iter().flatten()
 }
 
+fn approve_origin(config: &Config) -> Origin {
+    config.file.approve.as_ref().map_or(Origin::Preset, |at| Origin::File(at.line))
+}
+
 fn as_text(config: &Config, home: &Home) -> Vec<String> {
     let file = &config.file;
     let exists = if file.exists { "" } else { " (does not exist)" };
@@ -107,7 +111,20 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
         Err(Stop::Failed(failure)) => format!("model        none: {}", failure.message),
         Err(Stop::OutputClosed) => String::new(),
     });
+    lines.push(format!(
+        "approve      {}  ({})",
+        config.approve().as_str(),
+        config.origin_text(&approve_origin(config))
+    ));
     lines.push(format!("models.dev   {}", models_dev(&file.catalog.models_dev)));
+    if !file.rules.is_empty() {
+        lines.push(String::new());
+        lines.push("rules".into());
+        for rule in &file.rules {
+            let from = config.origin_text(&Origin::File(rule.line));
+            lines.push(format!("  {}  ({from})", clean::line(&rule.value.to_string())));
+        }
+    }
     for provider in &config.providers {
         lines.push(String::new());
         lines.push(format!("provider {}", provider.name));
@@ -136,6 +153,11 @@ fn as_json(config: &Config, home: &Home) -> Value {
         })
         .collect();
     let chosen = config.choose(None, None).ok();
+    let rules = config.file.rules.iter().map(|rule| {
+        let from = config.origin_text(&Origin::File(rule.line));
+        json!({"rule": rule.value.to_string(), "from": from})
+    });
+    let rules: Vec<Value> = rules.collect();
     json!({
         "config_file": config.file.path.display().to_string(),
         "exists": config.file.exists,
@@ -145,6 +167,11 @@ fn as_json(config: &Config, home: &Home) -> Value {
             "value": chosen.info.model.to_string(),
             "from": config.origin_text(&chosen.origin),
         })),
+        "approve": {
+            "value": config.approve().as_str(),
+            "from": config.origin_text(&approve_origin(config)),
+        },
+        "rules": rules,
         "models_dev": models_dev(&config.file.catalog.models_dev),
         "providers": providers,
         "warnings": config.file.warnings,

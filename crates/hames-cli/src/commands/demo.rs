@@ -7,9 +7,10 @@ use hames_protocol::{Mode, Settings};
 use hames_testkit::{Script, Turn, blocking};
 use serde_json::json;
 
+use crate::approve::Person;
 use crate::cli::DemoArgs;
 use crate::commands::run::{Request, Shown, Which};
-use crate::config::Config;
+use crate::config::{Approve, Config};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -58,6 +59,8 @@ fn play(args: &DemoArgs, env: &Env) -> Result<u8, Stop> {
         folder: folder.clone(),
         which: Which::New,
         flags: Settings { model: "demo/scripted".parse().ok(), mode: Some(Mode::Build), ..Settings::default() },
+        approve: Some(Approve::Deny),
+        person: Person::Absent,
         shown: if args.json { Shown::Json(Deltas::Shown) } else { Shown::Text },
     };
     let code = request.run_with(env, &home, &config)?;

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod grants;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod sessions;

@@ -9,12 +9,13 @@ use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
 use hames_protocol::{Sampler, SessionId, Settings};
 use hames_store::{Lease, Store};
-use hames_tools::Secrets;
+use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
 
+use crate::approve::{Person, approver};
 use crate::attach::{self, Attachment};
 use crate::cli::{Cli, RunArgs};
-use crate::config::{Chosen, Config};
+use crate::config::{Approve, Chosen, Config};
 use crate::engine::{Ground, Job, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
@@ -73,6 +74,10 @@ pub(crate) struct Request {
     /// What the flags set.
     pub(crate) flags: Settings,
     pub(crate) shown: Shown,
+    /// What becomes of questions; the configuration says where this does not.
+    pub(crate) approve: Option<Approve>,
+    /// Who could answer one.
+    pub(crate) person: Person,
 }
 
 impl Request {
@@ -83,6 +88,7 @@ impl Request {
             Some("-") => from_stdin(std::io::stdin().lock())?,
             Some(text) => text.to_owned(),
         };
+        let person = Person::of(args.json || given.as_deref() == Some("-"));
         if prompt.trim().is_empty() {
             return Err(Stop::usage("the prompt is empty; say what to do: hames run \"explain this project\""));
         }
@@ -110,6 +116,8 @@ impl Request {
                 (true, false) => Shown::Json(Deltas::Shown),
                 (true, true) => Shown::Json(Deltas::LeftOut),
             },
+            approve: args.approve,
+            person,
         })
     }
 
@@ -126,21 +134,22 @@ impl Request {
         if self.which == Which::New {
             config.choose(self.flags.model.as_ref(), None)?;
         }
+        let rules = config.file.rules_in(&self.folder, env)?;
         let secrets = Secrets::new(config.secrets());
         self.mask(&secrets);
         logging::start(home.logs(), secrets, env.is_on("HAMES_DEBUG"));
         let signals = Signals::catch().map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
-        with_store(home, |store| self.run_on(Ground { env, home, config, store }, &signals))
+        with_store(home, |store| self.run_on(Ground { env, home, config, store }, rules, &signals))
     }
 
-    fn run_on(self, ground: Ground<'_>, signals: &Signals) -> Result<u8, Stop> {
+    fn run_on(self, ground: Ground<'_>, rules: Vec<Rule>, signals: &Signals) -> Result<u8, Stop> {
         let target = self.target(ground.store, ground.config)?;
         let closed = CancellationToken::new();
         let printer =
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
         let runtime = super::runtime()?;
         let ended = runtime.block_on(async {
-            let run = self.job(ground, &target, &printer, signals).run();
+            let run = self.job(ground, rules, &target, &printer, signals).run();
             tokio::pin!(run);
             tokio::select! {
                 ended = &mut run => return ended,
@@ -173,11 +182,20 @@ impl Request {
         }
     }
 
-    fn job<'a>(self, ground: Ground<'a>, target: &Target, printer: &Printer, signals: &Signals) -> Job<'a> {
+    fn job<'a>(
+        self,
+        ground: Ground<'a>,
+        rules: Vec<Rule>,
+        target: &Target,
+        printer: &Printer,
+        signals: &Signals,
+    ) -> Job<'a> {
         let sink = printer.sink();
+        let style = Style::for_stderr(ground.env);
+        let approve = self.approve.unwrap_or_else(|| ground.config.approve());
         let renderer = match self.shown {
             Shown::Text => {
-                let text = Text::new(sink.clone(), Style::for_stderr(ground.env), target.name.clone());
+                let text = Text::new(sink.clone(), style, target.name.clone());
                 Renderer::Text(Box::new(text))
             }
             Shown::Json(deltas) => Renderer::Json(JsonLines::new(sink.clone(), deltas)),
@@ -188,6 +206,8 @@ impl Request {
             session: target.session.clone(),
             chosen: target.chosen.clone(),
             patch: target.patch.clone(),
+            rules,
+            approver: approver(approve, self.person, sink.clone(), style),
             prompt: self.prompt,
             attachments: self.attachments,
             watch: Arc::new(Screen::new(renderer, sink, signals.abort.clone())),

@@ -9,6 +9,7 @@ use hames_protocol::{ModelRef, Sampling, ThinkingLevel};
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
+use super::policy::{Approve, FileRule};
 use super::read::Reader;
 use crate::exit::Stop;
 
@@ -57,6 +58,10 @@ pub(crate) struct FileConfig {
     pub(crate) model: Option<At<ModelRef>>,
     pub(crate) providers: Vec<(String, FileProvider)>,
     pub(crate) catalog: FileCatalog,
+    /// What becomes of questions.
+    pub(crate) approve: Option<At<Approve>>,
+    /// Rules about calls, in the file's order.
+    pub(crate) rules: Vec<At<FileRule>>,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

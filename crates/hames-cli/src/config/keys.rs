@@ -3,7 +3,7 @@
 //! The reader knows no other, `config.example.jsonc` shows each, and a test holds both to that.
 
 /// Of the file.
-pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog"];
+pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy"];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -36,3 +36,9 @@ pub(crate) const TIMEOUTS: &[&str] = &["connect_s", "first_byte_s", "idle_s"];
 
 /// Of `catalog`.
 pub(crate) const CATALOG: &[&str] = &["models_dev"];
+
+/// Of `policy`.
+pub(crate) const POLICY: &[&str] = &["rules"];
+
+/// Of one rule.
+pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];

@@ -4,6 +4,7 @@ use hames_model::Remedies;
 use hames_protocol::{ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
 
 use super::file::FileConfig;
+use super::policy::Approve;
 use super::providers::{PRESETS, Provider};
 use crate::env::Env;
 use crate::exit::Stop;
@@ -76,6 +77,11 @@ impl Config {
     /// A configuration of one endpoint without a key, and of nothing else.
     pub(crate) fn only(name: &str, base_url: &str) -> Config {
         Config { file: FileConfig::default(), providers: vec![Provider::at(name, base_url)], keys: Vec::new() }
+    }
+
+    /// What becomes of questions where no flag says so.
+    pub(crate) fn approve(&self) -> Approve {
+        self.file.approve.as_ref().map(|at| at.value).unwrap_or_default()
     }
 
     /// The model in force and the provider it belongs to.

@@ -6,9 +6,11 @@ mod file;
 mod keys;
 mod layers;
 mod nearest;
+mod policy;
 mod providers;
 mod read;
 
 pub(crate) use file::{ModelsDev, Thinking};
 pub(crate) use layers::{Chosen, Config, Origin};
+pub(crate) use policy::Approve;
 pub(crate) use providers::{Provider, is_secret_name, shown_url};

@@ -48,6 +48,8 @@ impl Reader<'_> {
                     }
                 }
                 "catalog" => config.catalog = self.catalog(&property.value, key)?,
+                "approve" => config.approve = Some(self.approve(&property.value, key)?),
+                "policy" => config.rules.extend(self.policy(&property.value, key)?),
                 _ => {}
             }
         }
@@ -242,7 +244,7 @@ impl Reader<'_> {
         Ok(url)
     }
 
-    fn choice<T>(
+    pub(super) fn choice<T>(
         &self,
         value: &Value<'_>,
         key: &str,
@@ -255,7 +257,7 @@ impl Reader<'_> {
         Ok(self.at(value, read))
     }
 
-    fn string(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
+    pub(super) fn string(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
         match value {
             Value::StringLit(text) if !text.value.trim().is_empty() => Ok(self.at(value, text.value.trim().to_owned())),
             _ => Err(self.wrong(value, key, "a string that is not empty")),
@@ -272,18 +274,18 @@ impl Reader<'_> {
         }
     }
 
-    fn boolean(&self, value: &Value<'_>, key: &str) -> Result<At<bool>, Stop> {
+    pub(super) fn boolean(&self, value: &Value<'_>, key: &str) -> Result<At<bool>, Stop> {
         match value {
             Value::BooleanLit(flag) => Ok(self.at(value, flag.value)),
             _ => Err(self.wrong(value, key, "true or false")),
         }
     }
 
-    fn object<'v, 'a>(&self, value: &'v Value<'a>, key: &str) -> Result<&'v Object<'a>, Stop> {
+    pub(super) fn object<'v, 'a>(&self, value: &'v Value<'a>, key: &str) -> Result<&'v Object<'a>, Stop> {
         value.as_object().ok_or_else(|| self.wrong(value, key, "an object"))
     }
 
-    fn at<T>(&self, value: &Value<'_>, read: T) -> At<T> {
+    pub(super) fn at<T>(&self, value: &Value<'_>, read: T) -> At<T> {
         At { value: read, line: self.line(value.start()) }
     }
 
@@ -328,7 +330,7 @@ impl Reader<'_> {
         known.into_iter()
     }
 
-    fn line(&self, offset: usize) -> usize {
+    pub(super) fn line(&self, offset: usize) -> usize {
         self.text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
     }
 }

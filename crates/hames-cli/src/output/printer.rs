@@ -3,8 +3,8 @@
 //! What the system takes at once is written at once: waking a thread for every line costs more than the line. Anything
 //! else goes to a thread of its own. Handing something over never blocks, so a reader that is slow or stuck cannot stall
 //! a running command's pipes. What waits is bounded from the other side: [`Sink::room`] lets whoever makes the most of it
-//! (the model's stream) wait, and live pieces are left out while there is no room. A reader that went away, or a disk
-//! that is full, fires a token, once.
+//! (the model's stream) wait, and live pieces are left out while there is no room. While a person is asked
+//! something ([`Sink::hold`]) everything waits. A reader that went away, or a disk that is full, fires a token, once.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -41,6 +41,8 @@ struct Waiting {
     in_hand: usize,
     /// Bytes written so far: how the end of the wait sees progress.
     written: u64,
+    /// Nothing is written while somebody has the terminal to themselves.
+    held: bool,
     ended: bool,
     gone: bool,
     /// Why standard output takes nothing any more, where that is more than a reader that went away.
@@ -89,6 +91,11 @@ impl Waiting {
     fn is_idle(&self) -> bool {
         self.chunks.is_empty() && self.in_hand == 0
     }
+
+    /// Whether the thread has something to write. At the end nobody has the terminal to themselves any more.
+    fn is_due(&self) -> bool {
+        !self.chunks.is_empty() && (!self.held || self.ended)
+    }
 }
 
 impl Shared {
@@ -124,6 +131,17 @@ pub(crate) struct Printer {
 /// Where output is handed over. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink(Arc<Shared>);
+
+/// Output waits as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Hold(Arc<Shared>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.lock().held = false;
+        self.0.wake.notify_one();
+    }
+}
 
 impl Printer {
     /// Starts the thread. `on_closed` fires when whoever read standard output went away.
@@ -222,6 +240,24 @@ impl Sink {
         }
     }
 
+    /// Returns when everything handed over so far is written; from then on what is handed over waits until the hold is
+    /// dropped.
+    pub(crate) async fn hold(&self) -> Hold {
+        loop {
+            let notified = self.0.room.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            {
+                let mut waiting = self.0.lock();
+                if waiting.is_idle() || waiting.gone {
+                    waiting.held = true;
+                    return Hold(Arc::clone(&self.0));
+                }
+            }
+            notified.await;
+        }
+    }
+
     fn push(&self, stream: Stream, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -230,7 +266,7 @@ impl Sink {
         if waiting.gone {
             return;
         }
-        let rest = match waiting.is_idle() {
+        let rest = match waiting.is_idle() && !waiting.held {
             true => self.0.write_at_once(&mut waiting, stream, bytes),
             false => bytes,
         };
@@ -274,7 +310,7 @@ fn print_all(shared: &Shared) {
 /// Everything that waits, as soon as there is something; `None` at the end.
 fn take(shared: &Shared) -> Option<Vec<(Stream, Vec<u8>)>> {
     let mut waiting = shared.lock();
-    while waiting.chunks.is_empty() {
+    while !waiting.is_due() {
         if waiting.ended {
             return None;
         }
@@ -383,6 +419,32 @@ mod tests {
         room.await.unwrap();
         printer.finish(&CancellationToken::new()).unwrap();
         assert_eq!(seen.lock().unwrap().len(), ROOM_BYTES + 5);
+    }
+
+    #[tokio::test]
+    async fn a_hold_begins_when_everything_is_written_and_keeps_back_what_comes_after() {
+        let (out, err) = (Kept::default(), Kept::default());
+        let printer = Printer::over(out.clone(), err.clone(), CancellationToken::new()).unwrap();
+        let sink = printer.sink();
+        for n in 0..100 {
+            sink.out(format!("{n}.").as_bytes());
+        }
+        let hold = sink.hold().await;
+        let before: String = (0..100).map(|n| format!("{n}.")).collect();
+        let seen = || String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(seen(), before);
+        sink.err(b"note");
+        sink.out(b"after");
+        std::thread::yield_now();
+        assert_eq!((seen(), err.0.lock().unwrap().len()), (before.clone(), 0));
+        drop(hold);
+        // The next hold begins when what waited is written.
+        drop(sink.hold().await);
+        assert_eq!((seen(), err.0.lock().unwrap().as_slice()), (before.clone() + "after", &b"note"[..]));
+        let _held_for_ever = sink.hold().await;
+        sink.out(b"!");
+        printer.finish(&CancellationToken::new()).unwrap();
+        assert_eq!(seen(), before + "after!", "the end waits for no hold");
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use hames_protocol::{
-    CallId, Diff, Done, Envelope, Event, Failure, Part, RunResult, TextDelta, TextDone, ToolDone, ToolError,
-    ToolErrorClass, Usage,
+    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, Part, RunResult, TextDelta, TextDone,
+    ToolDone, ToolError, ToolErrorClass, Usage,
 };
 
 use super::Style;
 use super::clean::{self, Cleaner};
 use super::printer::Sink;
+use crate::approve::BY_FLAG;
 
 /// Characters of one progress line: more is cut, the log has it all.
 const LINE_CHARS: usize = 160;
@@ -75,6 +76,11 @@ impl Text {
                 let line =
                     format!("the model is still loading; asking again until it answers: {}", retry.failure.message);
                 self.progress(&envelope.agent, self.style.yellow(&line));
+            }
+            Event::ApprovalAnswered(answer) => {
+                if let Some(line) = answer_line(answer, self.labels.get(&answer.call_id).map_or("", String::as_str)) {
+                    self.progress(&envelope.agent, self.style.yellow(&line));
+                }
             }
             Event::Retry(retry) => {
                 let line = format!(
@@ -219,6 +225,27 @@ impl Text {
         };
         Some(format!("hames: {text}"))
     }
+}
+
+/// What a person should know of an answer that nobody saw given, or of what became of it.
+pub(crate) fn answer_line(answer: &ApprovalAnswered, label: &str) -> Option<String> {
+    if let Some(note) = &answer.note {
+        return Some(format!("{}: {}", shortened(&clean::line(label)), clean::line(note)));
+    }
+    let by_flag = answer.by == BY_FLAG && answer.decision != Decision::Deny;
+    by_flag.then(|| format!("{} · allowed by --approve", shortened(&clean::line(label))))
+}
+
+/// An answer in one line: what was decided, by whom, and for which call.
+pub(crate) fn decision_line(answer: &ApprovalAnswered, label: &str) -> String {
+    let decision = match answer.decision {
+        Decision::Once => "allowed once",
+        Decision::Session => "allowed for the session",
+        Decision::Folder => "allowed for the folder",
+        Decision::Deny => "declined",
+    };
+    let note = answer.note.as_ref().map(|note| format!("; {}", clean::line(note))).unwrap_or_default();
+    format!("[{decision} by {}] {}{note}", clean::line(&answer.by), shortened(label))
 }
 
 /// A call that gave a result, in one line.

@@ -186,6 +186,8 @@ pub struct PathPattern {
     text: String,
     /// The names before the first that holds a wildcard.
     fixed: PathBuf,
+    /// The names from there on.
+    rest: String,
     set: GlobSet,
 }
 
@@ -215,15 +217,16 @@ impl PathPattern {
             };
         }
         let Ok(set) = set.build() else { return bad("it is too large") };
-        let fixed = plain.iter().take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\']));
+        let is_fixed = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
+        let (fixed, rest) = plain.split_at(plain.iter().take_while(|part| is_fixed(part)).count());
         let root = if is_absolute { "/" } else { "" };
-        let fixed = fixed.fold(PathBuf::from(root), |path, part| path.join(part));
-        Ok(Self { text: text.to_owned(), fixed, set })
+        let fixed = fixed.iter().fold(PathBuf::from(root), |path, part| path.join(part));
+        Ok(Self { text: text.to_owned(), fixed, rest: rest.join("/"), set })
     }
 
-    /// The pattern of exactly this path, with everything below it. `None` where it is not UTF-8.
-    pub fn literal(path: &Path) -> Option<Self> {
-        Self::new(&globset::escape(path.to_str()?)).ok()
+    /// The same pattern with this absolute path in place of its names without wildcards. `None` where it is not UTF-8.
+    pub fn moved_to(&self, place: &Path) -> Option<Self> {
+        Self::new(&format!("{}/{}", escaped(place.to_str()?), self.rest)).ok()
     }
 
     /// As it was written.
@@ -259,6 +262,11 @@ impl fmt::Debug for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PathPattern").field(&self.text).finish()
     }
+}
+
+/// A path so that a pattern takes each of its characters literally.
+pub fn escaped(path: &str) -> String {
+    globset::escape(path)
 }
 
 /// Which hosts a rule is about: one by its name or address, or with `*.` everything below a name, but not the name

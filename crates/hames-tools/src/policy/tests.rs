@@ -254,9 +254,24 @@ fn paths_are_matched_as_folders_and_by_wildcards() {
 
 #[test]
 fn a_path_with_wildcards_in_its_name_can_be_meant_literally() {
-    let pattern = PathPattern::literal(Path::new("/data/[x] {y}*")).unwrap();
+    let pattern = PathPattern::new(&escaped("/data/[x] {y}*")).unwrap();
     let matches = |path: &str| pattern.matches(Path::new(path), Path::new(ROOT));
     assert!(matches("/data/[x] {y}*/z") && !matches("/data/x y"));
+}
+
+#[test]
+fn a_pattern_can_be_moved_to_where_a_link_leads() {
+    for (pattern, place, path, matches) in [
+        ("link", "/real [x]", "/real [x]/a", true),
+        ("a/link/*.key", "/real", "/real/x.key", true),
+        ("a/link/*.key", "/real", "/real/x", false),
+        ("**/x", "/real", "/real/a/x", true),
+        ("/a", "/", "/anything", true),
+    ] {
+        let moved = PathPattern::new(pattern).unwrap().moved_to(Path::new(place)).unwrap();
+        assert_eq!(moved.matches(Path::new(path), Path::new(ROOT)), matches, "{pattern} {place} {path}");
+    }
+    assert_eq!(PathPattern::new("a/b/*.x").unwrap().fixed_part(Path::new(ROOT)), Path::new("/work/a/b"));
 }
 
 #[test]
