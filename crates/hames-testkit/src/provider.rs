@@ -28,7 +28,7 @@ use crate::{
     gate::Signal,
     json::{self, Parsed},
     plan::{Context, Plan, TOKEN_BYTES, error_body, json_plan, plan},
-    script::Responder,
+    script::{Refuser, Responder},
     wire::{self, Violation},
 };
 
@@ -165,6 +165,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 /// What all connections share.
 pub(crate) struct Shared {
     responder: Option<Responder>,
+    refusers: Vec<Refuser>,
     strict: bool,
     models: Value,
     window: Option<u64>,
@@ -194,7 +195,7 @@ struct State {
 
 impl Shared {
     fn new(script: Script) -> Shared {
-        let Script { turns, responder, strict, models, window } = script;
+        let Script { turns, responder, refusers, strict, models, window } = script;
         let state = State {
             turns,
             requests: VecDeque::new(),
@@ -208,6 +209,7 @@ impl Shared {
         };
         Shared {
             responder,
+            refusers,
             strict,
             models,
             window,
@@ -254,8 +256,9 @@ impl Shared {
             self.keep(request);
             return plan;
         }
-        let fixed = self.state.update(|state| state.turns.pop_front());
-        let turn = match (fixed, &self.responder) {
+        let refused = self.refusers.iter().find_map(|refuse| refuse(&request));
+        let turn = refused.or_else(|| self.state.update(|state| state.turns.pop_front()));
+        let turn = match (turn, &self.responder) {
             (Some(turn), _) => turn,
             (None, Some(respond)) => respond(&request),
             (None, None) => {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{ChatRequest, Turn};
 
 pub(crate) type Responder = Arc<dyn Fn(&ChatRequest) -> Turn + Send + Sync>;
+pub(crate) type Refuser = Arc<dyn Fn(&ChatRequest) -> Option<Turn> + Send + Sync>;
 
 /// The answers of a provider, in order, and what it insists on.
 ///
@@ -16,6 +17,7 @@ pub(crate) type Responder = Arc<dyn Fn(&ChatRequest) -> Turn + Send + Sync>;
 pub struct Script {
     pub(crate) turns: VecDeque<Turn>,
     pub(crate) responder: Option<Responder>,
+    pub(crate) refusers: Vec<Refuser>,
     pub(crate) strict: bool,
     pub(crate) models: Value,
     pub(crate) window: Option<u64>,
@@ -27,6 +29,7 @@ impl Script {
         Script {
             turns: VecDeque::new(),
             responder: None,
+            refusers: Vec::new(),
             strict: true,
             models: json!([{"id": "mock-1", "object": "model"}]),
             window: None,
@@ -48,6 +51,13 @@ impl Script {
     /// Decides every turn after the fixed ones. It is called by the server, one request at a time per connection.
     pub fn respond(mut self, responder: impl Fn(&ChatRequest) -> Turn + Send + Sync + 'static) -> Script {
         self.responder = Some(Arc::new(responder));
+        self
+    }
+
+    /// Adds a rule of this provider's own: where `refuser` gives a turn, that is the answer, and the request uses up
+    /// nothing. The first rule that answers wins.
+    pub fn refuse(mut self, refuser: impl Fn(&ChatRequest) -> Option<Turn> + Send + Sync + 'static) -> Script {
+        self.refusers.push(Arc::new(refuser));
         self
     }
 
@@ -82,6 +92,7 @@ impl fmt::Debug for Script {
         f.debug_struct("Script")
             .field("turns", &self.turns)
             .field("responds", &self.responder.is_some())
+            .field("refuses", &self.refusers.len())
             .field("strict", &self.strict)
             .field("models", &self.models)
             .field("window", &self.window)

@@ -290,6 +290,7 @@ pub(crate) const FIXABLE_WORDS: &[&str] = &[
     "unknown name",
     "additional properties are not allowed",
     "is deprecated for this model",
+    "thinking.type.",
     "' is unsupported",
 ];
 

@@ -105,7 +105,10 @@ impl LearnedFile {
         let now = (self.now)();
         let before = models.iter().position(|known| known.is_of(at)).map(|at| models.remove(at));
         let date = |lesson: &Lesson| {
-            let known = before.iter().flat_map(|known| &known.lessons).find(|dated| dated.lesson == *lesson);
+            let known = before
+                .iter()
+                .flat_map(|known| &known.lessons)
+                .find(|dated| dated.lesson == *lesson && holds(dated, now));
             Dated { learned_at: known.map_or(now, |dated| dated.learned_at), lesson: lesson.clone() }
         };
         let lessons = lessons.iter().take(MAX_LESSONS).map(date).collect();

@@ -255,6 +255,22 @@ fn fixed_turns_come_first_then_the_responder_and_without_one_the_script_is_exhau
 }
 
 #[test]
+fn a_rule_of_the_script_refuses_and_uses_up_no_turn() {
+    let script = Script::new()
+        .turn(Turn::text("taken"))
+        .refuse(|request| request.body["top_p"].is_number().then(|| Turn::error(400, "no top_p")))
+        .refuse(|request| request.body["top_p"].is_number().then(|| Turn::error(500, "never asked")));
+    let provider = blocking(script).unwrap();
+    let mut with_top_p = request();
+    with_top_p["top_p"] = json!(0.5);
+    let mut client = Client::to(&provider);
+    let refused = client.chat(&with_top_p);
+    assert_eq!((refused.status, refused.text().as_str()), (400, "no top_p"));
+    assert_eq!(client.chat(&request()).deltas()[1]["content"], "take");
+    assert_eq!((provider.requests().len(), provider.unused_turns()), (2, 0));
+}
+
+#[test]
 fn a_request_larger_than_the_window_overflows() {
     let provider = blocking(Script::new().turn(Turn::text("fine")).window(60)).unwrap();
     let mut client = Client::to(&provider);
