@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 mod kit;
 mod output;
+mod requests;
 mod run;
 mod sessions;
 mod signals;

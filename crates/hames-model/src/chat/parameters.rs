@@ -69,10 +69,8 @@ impl Parameters {
             (Some(at), Remedy::Drop) => drop(self.0.remove(at)),
             (Some(at), Remedy::Rename(name)) => self.0[at].name.clone_from(name),
             (Some(at), Remedy::Set(value)) => self.0[at].value.clone_from(value),
-            (Some(at), Remedy::Cap(most)) => {
-                if self.0[at].value.as_u64().is_some_and(|value| value > *most) {
-                    self.0[at].value = json!(most);
-                }
+            (Some(at), Remedy::Cap(most)) if self.0[at].value.as_u64().is_some_and(|value| value > *most) => {
+                self.0[at].value = json!(most);
             }
             // Only what a refusal asked for unasked; a value set for another value has nothing to stand for.
             (None, Remedy::Set(value)) if lesson.value.is_none() && lesson.with_tools => {
