@@ -59,6 +59,19 @@ impl Guarded {
             false => Ok(()),
         }
     }
+
+    /// A folder that holds what is kept does not go: its listing leaves that out, so whoever removes a whole folder
+    /// would remove everything else first.
+    fn check_removal(&self, path: &FsPath, expect: &Expect) -> Result<(), FsError> {
+        self.check(path, true)?;
+        if *expect == Expect::Dir {
+            let entries = self.inner.list(path)?;
+            if let Some(kept) = entries.iter().find(|entry| self.keeps(&path.abs.join(&entry.name), true)) {
+                return Err(FsError::Ruled { path: format!("{}/{}", path.shown, kept.name) });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl FsProvider for Guarded {
@@ -96,6 +109,11 @@ impl FsProvider for Guarded {
         Ok(entries)
     }
 
+    fn read_link(&self, path: &FsPath) -> Result<Vec<u8>, FsError> {
+        self.check(path, false)?;
+        self.inner.read_link(path)
+    }
+
     fn stage_write(
         &self,
         path: &FsPath,
@@ -108,7 +126,7 @@ impl FsProvider for Guarded {
     }
 
     fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
-        self.check(path, true)?;
+        self.check_removal(path, expect)?;
         self.inner.stage_remove(path, expect)
     }
 
@@ -124,7 +142,7 @@ impl FsProvider for Guarded {
     }
 
     fn remove(&self, path: &FsPath, expect: &Expect, record: RecordChange<'_>) -> Result<StagedChange, FsError> {
-        self.check(path, true)?;
+        self.check_removal(path, expect)?;
         self.inner.remove(path, expect, record)
     }
 

@@ -1,5 +1,6 @@
 //! What a call touches, resolved, and the ticket that follows from it.
 
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hames_protocol::{Declaration, Effect, Resource};
@@ -79,6 +80,13 @@ pub(super) fn claim(
         .iter()
         .map(|t| Key::Path { abs: t.path.abs.clone(), identity: t.path.identity, write: t.write })
         .collect();
+    // A path that leads through a link needs the link to stay, which is known by where it is written.
+    let written = paths(declaration).into_iter().map(|named| as_written(fs.root(), &named.path));
+    keys.extend(written.zip(touched).filter(|(written, t)| *written != t.path.abs).map(|(abs, _)| Key::Path {
+        abs,
+        identity: None,
+        write: false,
+    }));
     keys.extend(declaration.resources.iter().filter_map(|resource| match resource {
         Resource::Workspace { write } => Some(workspace(*write)),
         Resource::Named { name, write } => Some(Key::Named { name: name.clone(), write: *write }),
@@ -91,4 +99,18 @@ pub(super) fn claim(
         keys.push(workspace(true));
     }
     Claim { batch, alone: !parallel || (names_nothing && effect != Effect::Session), keys }
+}
+
+/// A path by its text alone: absolute, without `.` and `..`.
+fn as_written(root: &Path, path: &str) -> PathBuf {
+    let mut written = root.to_path_buf();
+    for part in Path::new(path).components() {
+        match part {
+            Component::RootDir | Component::Prefix(_) => written = PathBuf::from("/"),
+            Component::CurDir => {}
+            Component::ParentDir => drop(written.pop()),
+            Component::Normal(name) => written.push(name),
+        }
+    }
+    written
 }

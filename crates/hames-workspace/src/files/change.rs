@@ -58,8 +58,21 @@ pub(crate) fn plan(
 
 /// Refuses a file whose content is not what the session knows it by.
 pub(crate) fn as_known(cx: &ToolCx, path: &FsPath, hash: &str) -> Result<(), FsError> {
-    let differs = cx.state().files.get(&key(path)).is_some_and(|known| known != hash);
-    if differs { Err(FsError::Changed { path: path.shown.clone() }) } else { Ok(()) }
+    let known_otherwise: Vec<String> = {
+        let state = cx.state();
+        match state.files.get(&key(path)) {
+            Some(known) if known != hash => {}
+            _ => return Ok(()),
+        }
+        state.files.iter().filter(|(_, known)| *known == hash).map(|(other, _)| other.clone()).collect()
+    };
+    // The session may have changed it itself, under another of its names.
+    let identity = cx.fs.resolve_entry(&key(path))?.identity;
+    let is_the_same = |other: &String| cx.fs.resolve_entry(other).is_ok_and(|other| other.identity == identity);
+    if identity.is_some() && known_otherwise.iter().any(is_the_same) {
+        return Ok(());
+    }
+    Err(FsError::Changed { path: path.shown.clone() })
 }
 
 fn current(cx: &ToolCx, path: &FsPath) -> Result<Option<Vec<u8>>, ToolFailure> {

@@ -40,6 +40,10 @@ impl Denied {
         Self { places, latest: Mutex::default(), inside: Mutex::default() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// The places as they are at this moment: they may have been made, or become links, since the last look.
     pub(super) fn look(&self) -> Arc<DeniedNow> {
         let seen: Vec<Option<Meta>> = self.places.iter().map(|path| sys::stat_path(path).ok()).collect();

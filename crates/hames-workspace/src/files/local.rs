@@ -192,6 +192,17 @@ impl LocalFs {
         FsPath { shown: self.shown(&abs), inside: abs.starts_with(&self.root), identity, abs }
     }
 
+    /// Whether a folder holds something that its listing leaves out.
+    fn withholds(&self, folder: &FsPath) -> Result<bool, FsError> {
+        if self.denied.is_empty() {
+            return Ok(false);
+        }
+        let (ground, relative) = self.ground(folder)?;
+        let opened = ground.anchor.folder(relative).map_err(|error| self.failed(folder, error))?;
+        let names = sys::names(&opened, usize::MAX).map_err(|error| self.failed(folder, error))?;
+        Ok(names.len() > self.list(folder)?.len())
+    }
+
     /// What a link in a folder leads to, where that is inside the root and not denied.
     pub(super) fn follow(&self, link: &Path, denied: &DeniedNow) -> Option<(PathBuf, Meta)> {
         let Place { path, meta } = resolve::resolve(&self.root, link, Ending::Followed, self.reach()).ok()?;
@@ -286,7 +297,7 @@ impl FsProvider for LocalFs {
         if self.root.starts_with(&path.abs) {
             return Err(io_failure(&path.shown, "the workspace itself cannot be removed, nor what it lies in"));
         }
-        if self.hides(path) {
+        if self.hides(path) || *expect == Expect::Dir && self.withholds(path).unwrap_or_default() {
             return Err(FsError::Denied { path: path.shown.clone() });
         }
         let (ground, relative) = self.ground(path)?;

@@ -89,7 +89,7 @@ impl ShellProvider for NoShell {
 
 /// A workspace `w` in a scratch folder, with room beside it.
 pub(crate) struct Bench {
-    pub(crate) scratch: TempDir,
+    pub(crate) scratch: Arc<TempDir>,
     pub(crate) fs: Arc<LocalFs>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) blobs: Arc<MemoryBlobs>,
@@ -103,10 +103,19 @@ impl Bench {
 
     /// One with Hames's own folder at this place beside the workspace, or in it.
     pub(crate) fn with_home(home: &str) -> Self {
-        let scratch = tempfile::tempdir().unwrap();
+        let scratch = Arc::new(tempfile::tempdir().unwrap());
         std::fs::create_dir(scratch.path().join("w")).unwrap();
         let denied = vec![scratch.path().join(home)];
         let fs = Arc::new(LocalFs::new(&scratch.path().join("w"), LocalFsOptions { denied }).unwrap());
+        Self::over(scratch, fs)
+    }
+
+    /// The same files for another session, which knows nothing of them yet.
+    pub(crate) fn another_session(&self) -> Self {
+        Self::over(self.scratch.clone(), self.fs.clone())
+    }
+
+    fn over(scratch: Arc<TempDir>, fs: Arc<LocalFs>) -> Self {
         let recorder = Arc::new(Recorder::default());
         let blobs = Arc::new(MemoryBlobs::default());
         let cx = ToolCx {

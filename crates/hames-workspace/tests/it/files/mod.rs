@@ -8,5 +8,6 @@ mod paths;
 pub(crate) mod pictures;
 mod reading;
 mod staging;
+mod together;
 mod walking;
 mod writes;
