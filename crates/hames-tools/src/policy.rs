@@ -103,19 +103,24 @@ pub fn decide(rules: &[Rule], grants: &[Grant], intent: Intent<'_>) -> Verdict {
     }
     let mut asks = Asks::default();
     let general = general_ruling(rules, intent.tool);
+    // What a command means depends on these, so that no grant for one holds without them.
+    let setting: Vec<&Thing<'_>> =
+        things.iter().filter(|thing| thing.sets_the_stage() && !thing.is_granted(grants)).collect();
+    let is_granted =
+        |thing: &Thing<'_>| thing.is_granted(grants) && (setting.is_empty() || !matches!(thing, Thing::Command(_)));
     let mut open: Vec<&Thing<'_>> = Vec::new();
     for thing in &things {
         match strongest(rules, |rule| rule.covers_thing(thing, intent.root)) {
-            Some(RuleVerdict::Ask) if !thing.is_granted(grants) => {
+            Some(RuleVerdict::Ask) if !is_granted(thing) => {
                 asks.push(format!("a rule asks about {thing}"), thing.grant());
             }
             Some(_) => {}
-            None if general == Some(RuleVerdict::Allow) || thing.is_granted(grants) => {}
+            None if general == Some(RuleVerdict::Allow) || is_granted(thing) => {}
             None => open.push(thing),
         }
     }
     asks.about_the_border(&open);
-    if is_unread_command(&intent) && rules.iter().any(Rule::restrains_commands) {
+    if rules.iter().any(|rule| rule.restrains_commands() && may_be_about(rule, &intent, &things)) {
         asks.once("there are rules about commands, and this line cannot be read well enough to hold them against it");
     }
     if general == Some(RuleVerdict::Ask) {
@@ -124,8 +129,11 @@ pub fn decide(rules: &[Rule], grants: &[Grant], intent: Intent<'_>) -> Verdict {
     if let Some(why) = asks_itself(&intent).filter(|_| general != Some(RuleVerdict::Allow)) {
         let grant = Grant::Tool { name: intent.tool.to_owned() };
         if !grants.contains(&grant) {
-            asks.push(why.to_owned(), grant);
+            asks.push(why.to_owned(), Some(grant));
         }
+    }
+    if asks.grants.iter().any(|grant| matches!(grant, Grant::Command { .. })) {
+        setting.iter().for_each(|thing| asks.add(thing.grant()));
     }
     asks.verdict()
 }
@@ -159,13 +167,31 @@ fn things<'a>(intent: &Intent<'a>) -> impl Iterator<Item = Thing<'a>> {
     intent.touched.iter().map(Thing::Path).chain(named)
 }
 
+/// Commands that change what later ones of the same line mean: the folder, names, variables.
+const STAGE: [&str; 16] = [
+    ".", "alias", "cd", "declare", "eval", "exec", "export", "hash", "local", "popd", "pushd", "readonly", "set",
+    "shopt", "source", "typeset",
+];
+
 impl Thing<'_> {
-    fn grant(&self) -> Grant {
+    /// What allows exactly this from now on. Nothing does for a command whose words stand for others, and for a path
+    /// that no text can name.
+    fn grant(&self) -> Option<Grant> {
         match self {
-            Thing::Path(t) => Grant::Path { path: t.path.abs.to_string_lossy().into_owned(), write: t.write },
-            Thing::Command(words) => Grant::Command { words: words.to_vec() },
-            Thing::Host(host) => Grant::Host { host: rules::plain_host(host) },
+            Thing::Path(t) => t.path.abs.to_str().map(|path| Grant::Path { path: path.to_owned(), write: t.write }),
+            Thing::Command(words) if words.iter().any(|word| word.contains(['$', '`'])) => None,
+            Thing::Command(words) => Some(Grant::Command { words: words.to_vec() }),
+            Thing::Host(host) => Some(Grant::Host { host: rules::plain_host(host) }),
         }
+    }
+
+    /// Whether what comes after it in a line means something else because of it. An assignment does, too.
+    fn sets_the_stage(&self) -> bool {
+        let Thing::Command([first, ..]) = self else { return false };
+        let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_+[]".contains(c))
+        });
+        is_assignment || STAGE.contains(&first.as_str())
     }
 
     fn is_granted(&self, grants: &[Grant]) -> bool {
@@ -275,6 +301,12 @@ fn asks_itself<'a>(intent: &Intent<'a>) -> Option<&'a str> {
     intent.declaration.ask.as_deref().filter(|_| !only_proposed)
 }
 
+/// Whether it cannot be told if a rule about commands is about a command of the call.
+fn may_be_about(rule: &Rule, intent: &Intent<'_>, things: &[Thing<'_>]) -> bool {
+    let perhaps = |thing: &Thing<'_>| matches!(thing, Thing::Command(words) if rule.perhaps_covers(words));
+    is_unread_command(intent) || things.iter().any(perhaps)
+}
+
 /// A line that is not known to the last command: no rule about commands can be held against all of it.
 fn is_unread_command(intent: &Intent<'_>) -> bool {
     let mut commands = intent.declaration.resources.iter().filter_map(|resource| match resource {
@@ -297,14 +329,16 @@ struct Asks {
 }
 
 impl Asks {
-    fn push(&mut self, why: String, grant: Grant) {
+    fn push(&mut self, why: String, grant: Option<Grant>) {
         self.reasons.push(why);
         self.add(grant);
     }
 
-    fn add(&mut self, grant: Grant) {
-        if !self.grants.contains(&grant) {
-            self.grants.push(grant);
+    fn add(&mut self, grant: Option<Grant>) {
+        match grant {
+            Some(grant) if self.grants.contains(&grant) => {}
+            Some(grant) => self.grants.push(grant),
+            None => self.only_once = true,
         }
     }
 
@@ -341,7 +375,7 @@ impl Asks {
         if things.is_empty() {
             let grant = Grant::Tool { name: intent.tool.to_owned() };
             if !grants.contains(&grant) {
-                self.push(why(), grant);
+                self.push(why(), Some(grant));
             }
             return;
         }

@@ -54,9 +54,10 @@ pub enum About {
     /// Commands that begin with these words.
     ///
     /// *Allow* wants the command's first words to be exactly these. *Ask* and *deny* also find the program under any
-    /// path (`/usr/bin/git`), and skip options, with a value each, in front of a word (`git -C x push`).
+    /// path (`/usr/bin/git`), and skip options, with a value each, in front of a word (`git -C x push`). Where a word
+    /// that counts is only known when the command runs (`git $x`), a person is asked.
     ///
-    /// What a program does by itself is not seen: its aliases, scripts, makefiles.
+    /// What a program does by itself is not seen: its aliases, scripts, makefiles, other programs it starts.
     Command(Vec<String>),
     /// Hosts.
     Host(HostPattern),
@@ -97,7 +98,7 @@ impl Rule {
             (About::Path { .. }, Thing::Path(t)) => self.covers_path(&t.path.abs, t.write, root),
             (About::Command(rule), Thing::Command(words)) => match self.verdict {
                 RuleVerdict::Allow => !rule.is_empty() && words.starts_with(rule),
-                RuleVerdict::Ask | RuleVerdict::Deny => may_begin_with(words, rule),
+                RuleVerdict::Ask | RuleVerdict::Deny => begins_with(words, rule) == Match::Yes,
             },
             (About::Host(pattern), Thing::Host(host)) => pattern.matches(host),
             _ => false,
@@ -139,42 +140,69 @@ impl Rule {
         self.verdict != RuleVerdict::Allow && matches!(self.about, About::Command(_))
     }
 
+    /// Whether it depends on what happens when a command runs if the rule is about it.
+    pub(super) fn perhaps_covers(&self, words: &[String]) -> bool {
+        matches!(&self.about, About::Command(rule) if begins_with(words, rule) == Match::Perhaps)
+    }
+
     /// Whether the rule keeps some files from being used unasked.
     pub(crate) fn restrains_paths(&self) -> bool {
         self.verdict != RuleVerdict::Allow && matches!(self.about, About::Path { .. })
     }
 }
 
-/// Whether a command may be one that begins with the words of a rule: the program under any path, options in front of
-/// each further word skipped, each with a value that may or may not be its own.
-fn may_begin_with(words: &[String], rule: &[String]) -> bool {
-    let (Some(program), Some(wanted)) = (words.first(), rule.first()) else { return false };
+/// How surely a command is one that begins with the words of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Match {
+    No,
+    /// It depends on what a word becomes when the command runs.
+    Perhaps,
+    Yes,
+}
+
+/// Whether a command is one that begins with the words of a rule: the program under any path, options in front of each
+/// further word skipped, each with a value that may or may not be its own.
+fn begins_with(words: &[String], rule: &[String]) -> Match {
+    let (Some(program), Some(wanted)) = (words.first(), rule.first()) else { return Match::No };
+    if is_expanded(program) {
+        return Match::Perhaps;
+    }
     let is_program = program == wanted || (!wanted.contains('/') && program.rsplit('/').next() == Some(wanted));
     if !is_program {
-        return false;
+        return Match::No;
     }
+    let mut perhaps = false;
     // The places behind the words found so far.
     let mut places = vec![1];
     for wanted in &rule[1..] {
         let mut next = Vec::new();
         for place in places {
-            let mut at = place;
             let mut value_may_follow = false;
-            while let Some(word) = words.get(at) {
+            for (at, word) in words.iter().enumerate().skip(place) {
                 if word == wanted && !next.contains(&(at + 1)) {
                     next.push(at + 1);
                 }
+                perhaps |= is_expanded(word);
                 let is_option = word.starts_with('-');
                 if !is_option && !value_may_follow {
                     break;
                 }
                 value_may_follow = is_option;
-                at += 1;
             }
         }
         places = next;
     }
-    !places.is_empty()
+    match (places.is_empty(), perhaps) {
+        (false, _) => Match::Yes,
+        (true, true) => Match::Perhaps,
+        (true, false) => Match::No,
+    }
+}
+
+/// Whether a word, as a tool gives it, may become another or several ones when it runs. A quoted one is taken for such,
+/// too: its quotes are gone.
+fn is_expanded(word: &str) -> bool {
+    word.contains(['$', '`', '*', '?', '[', '{'])
 }
 
 /// Which paths a rule is about: the one it names with everything below it.

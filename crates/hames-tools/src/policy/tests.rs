@@ -427,6 +427,59 @@ fn what_denies_or_asks_finds_a_command_in_other_clothes_and_what_allows_does_not
 }
 
 #[test]
+fn a_word_that_is_only_known_when_it_runs_is_asked_about_where_it_counts() {
+    for (rule, command, expected) in [
+        ("git push", "$x push", "ask"),
+        ("git push", "git $x", "ask"),
+        ("git push", "git `x`", "ask"),
+        ("git push", "git -C $x push", "deny"),
+        ("git push", "git $x push", "ask"),
+        ("git push", "git {push,x}", "ask"),
+        ("git push", "git pu*", "ask"),
+        ("git push", "/bin/gi?", "ask"),
+        ("git push", "git log $x", "allow"),
+        ("git push", "git push $x", "deny"),
+        ("git push", "awk {print$1}", "allow"),
+        ("rm", "[r]m x", "ask"),
+        ("rm", "echo $x", "allow"),
+        ("rm", "rm $x", "deny"),
+    ] {
+        let call = Call::new(Effect::Run).runs(command);
+        assert_eq!(kind(&call.verdict(&[&format!("deny cmd:{rule}")])), expected, "{rule}: {command}");
+    }
+    // Nor can it be granted: the same words may mean something else the next time.
+    let (_, grants) = question(Call::new(Effect::Run).runs("rm $x").runs("rm y").verdict(&["ask cmd:rm"]));
+    assert_eq!(grants, []);
+}
+
+#[test]
+fn a_grant_for_a_command_holds_only_where_nothing_before_it_changes_what_it_means() {
+    let line = |commands: &[&str]| commands.iter().fold(Call::new(Effect::Run), |call, line| call.runs(line));
+    let rules = rules(&["ask cmd:rm"]);
+    let granted = [command_grant("rm -rf build")];
+    for (commands, expected) in [
+        (&["rm -rf build"][..], "allow"),
+        (&["ls", "rm -rf build"], "allow"),
+        (&["cd /", "rm -rf build"], "ask"),
+        (&["pushd x", "rm -rf build"], "ask"),
+        (&["X=1 rm -rf build", "rm -rf build"], "ask"),
+        (&["PATH+=:x", "rm -rf build"], "ask"),
+        (&["export A=b", "rm -rf build"], "ask"),
+        (&["alias rm=x", "rm -rf build"], "ask"),
+        (&["dd if=x", "rm -rf build"], "allow"),
+    ] {
+        assert_eq!(kind(&line(commands).under(&rules, &granted)), expected, "{commands:?}");
+    }
+    // Both together can be granted.
+    let call = line(&["cd build", "rm -rf build"]);
+    let (why, grants) = question(call.under(&rules, &granted));
+    assert_eq!(why, "a rule asks about the command `rm -rf build`");
+    assert_eq!(grants, [command_grant("rm -rf build"), command_grant("cd build")]);
+    assert_eq!(call.under(&rules, &grants), Verdict::Allow);
+    assert_eq!(kind(&line(&["cd /", "rm -rf build"]).under(&rules, &grants)), "ask");
+}
+
+#[test]
 fn a_rule_without_words_is_about_no_command() {
     let empty = |verdict| [Rule { verdict, about: About::Command(vec![]) }, rule("ask tool:T")];
     for verdict in [RuleVerdict::Allow, RuleVerdict::Ask, RuleVerdict::Deny] {
