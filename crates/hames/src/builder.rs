@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
 use hames_protocol::{
-    Approver, BlobStore, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient, NobodyAnswers, Sampling,
-    ThinkingLevel,
+    ApprovalAsked, Approver, BlobStore, Decision, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient,
+    NobodyAnswers, Sampling, ThinkingLevel,
 };
 use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 use hames_workspace::shell::{LocalShell, LocalShellOptions};
+
+use crate::approve::Callback;
 
 /// Tokens of a window up to which the lean tool set is sent: its four tools leave room to work.
 const LEAN_WINDOW: u64 = 8_192;
@@ -100,6 +102,69 @@ impl AgentBuilder {
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
         self
+    }
+
+    /// A function that is asked where a call needs a decision: [`approver`](Self::approver) for everybody who has a
+    /// closure. It gets the tool's name, the call's id and input, the reason, and the diff of an edit, and answers with a
+    /// [`Decision`] or a `bool`. Only one question stands at a time.
+    ///
+    /// What needs a decision is for the [`policy`](Self::policy) to say; under [`Policy::ask_everything`] every call does.
+    /// A question that is not answered before the run ends is dropped, future and all. A call that was declined gets an
+    /// answer that says so, and the model goes on.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, Mutex};
+    /// # use hames::agent::{Nobody, Ports, RunControl, RunInput, Session, SystemClock};
+    /// # use hames::model::{ScriptedModel, ScriptedTurn};
+    /// # use hames::protocol::{MemoryLog, Mode, Part, SessionCreated, SessionId, Settings};
+    /// use hames::AgentBuilder;
+    /// use hames::tools::Policy;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # std::fs::write(folder.path().join("notes.txt"), "hello")?;
+    /// # let model = ScriptedModel::new([
+    /// #     ScriptedTurn::calls(&[("Read", r#"{"path":"notes.txt"}"#)]),
+    /// #     ScriptedTurn::calls(&[("Write", r#"{"path":"notes.txt","content":"x"}"#)]),
+    /// #     ScriptedTurn::text("It was not to be written."),
+    /// # ]);
+    /// # let asked = Arc::new(Mutex::new(Vec::new()));
+    /// # let seen = Arc::clone(&asked);
+    /// # async fn ask_somebody(question: &str) -> bool {
+    /// #     question.contains("rm")
+    /// # }
+    /// let mut agent = AgentBuilder::new(folder.path(), Box::new(model))
+    ///     .policy(Policy::ask_everything())
+    ///     .approve(move |call| {
+    /// #       seen.lock().unwrap().push(call.name.clone());
+    ///         async move {
+    ///             // Reads pass; somebody decides on the rest.
+    ///             match call.name.as_str() {
+    ///                 "Read" | "Grep" | "Glob" | "List" => true,
+    ///                 _ => ask_somebody(&format!("{} {}: {}?", call.name, call.input, call.reason)).await,
+    ///             }
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # let ports = Ports { log: Arc::new(MemoryLog::default()), clock: Arc::new(SystemClock) };
+    /// # let folder_name = folder.path().display().to_string();
+    /// # let created = SessionCreated { name: "s".into(), folder: folder_name, settings: Settings::default() };
+    /// # let mut session = Session::create(ports, SessionId::generate(), created).await?;
+    /// # let input = RunInput { parts: vec![Part::text("Go.")], mode: Mode::Build, ..RunInput::default() };
+    /// # session.run(&mut agent, input, &RunControl::default(), Arc::new(Nobody)).await;
+    /// # assert_eq!(*asked.lock().unwrap(), ["Read", "Write"]);
+    /// # assert_eq!(std::fs::read_to_string(folder.path().join("notes.txt"))?, "hello");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn approve<F, Answer, D>(self, answer: F) -> Self
+    where
+        F: Fn(ApprovalAsked) -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = D> + Send + 'static,
+        D: Into<Decision>,
+    {
+        self.approver(Arc::new(Callback(answer)))
     }
 
     /// Where grants for the folder are kept; those of earlier runs are given in [`policy`](Self::policy).

@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+mod approve;
 mod builder;
 
 pub use builder::AgentBuilder;

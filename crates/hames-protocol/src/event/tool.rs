@@ -58,6 +58,12 @@ pub enum Decision {
     /// No.
     Deny,
 }
+impl From<bool> for Decision {
+    /// Yes is for this once.
+    fn from(yes: bool) -> Self {
+        if yes { Decision::Once } else { Decision::Deny }
+    }
+}
 body! {
     /// Body of `question.asked`.
     QuestionAsked {
