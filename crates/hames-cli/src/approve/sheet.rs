@@ -168,13 +168,15 @@ impl Writer {
         if found.is_empty() {
             return;
         }
-        let mut line = String::from("  careful: shown escaped, because they would hide or move text:");
+        let mut line = String::from("  careful: escaped here, because it would hide or move text:");
         for (c, count) in found {
             // Writing to a String cannot fail.
             let _ = write!(line, " {} ×{count}", shown(&c.to_string()));
         }
-        let line = self.style.yellow(&line);
-        self.line(&line);
+        for piece in wrapped(&line, self.width) {
+            let piece = self.style.yellow(&piece);
+            self.line(&piece);
+        }
     }
 }
 
@@ -296,7 +298,7 @@ mod tests {
             let shown = short(json!({"command": command}));
             assert!(shown.text.contains(visible), "{visible}\n{}", shown.text);
             assert!(shown.text.chars().all(|c| c == '\n' || !is_unprintable(c)), "{visible}");
-            assert!(shown.text.contains("careful: shown escaped"), "{visible}");
+            assert!(shown.text.contains("careful: escaped here"), "{visible}");
             assert_eq!(shown.left_out, 0);
         }
         // The same characters as plain text are not warned of.

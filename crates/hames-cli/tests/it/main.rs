@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod approve;
 mod config;
 mod crash;
 mod demo;
@@ -12,3 +13,4 @@ mod requests;
 mod run;
 mod sessions;
 mod signals;
+mod tty;
