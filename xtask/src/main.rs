@@ -5,6 +5,7 @@ mod bench;
 mod cargo;
 mod generate;
 mod report;
+mod snapshot;
 mod soak;
 mod test;
 
@@ -15,6 +16,8 @@ cargo xtask COMMAND
 
   test        everything CI checks: format, lints, docs, generated files, all tests
   generate    write the generated files (schema/)
+  snapshot FILE
+              make the embedded catalog of models from the JSON of models.dev
   bench [NAME=COMMAND ...]
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
   soak [--seed N] [SUITE ...]
@@ -27,6 +30,7 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::run(),
         Some("generate") => generate::write(),
+        Some("snapshot") => snapshot::run(&args.collect::<Vec<_>>()),
         Some("soak") => soak::run(&args.collect::<Vec<_>>()),
         Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench") => with_tokens(&args.collect::<Vec<_>>()),

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use hames_protocol::{
-    Completion, Cut, ErrorClass, Event, Failure, Item, OpenKind, PreparedInfo, ReasoningDone, RequestOptions, Retry,
-    StepDone, StepStart, TextDone,
+    Completion, Cut, ErrorClass, Event, Failure, Item, OpenKind, PreparedInfo, Price, ReasoningDone, RequestOptions,
+    Retry, StepDone, StepStart, TextDone,
 };
 use hames_tools::Admitted;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -91,7 +91,7 @@ impl Agent {
         };
         cx.emit.record(vec![step_start(number, &prepared)]).await?;
         let answer = self.ask(cx, seed(&prepared)).await?;
-        conclude(cx, answer).await.map(Ok)
+        conclude(cx, answer, self.model.info().price.as_ref()).await.map(Ok)
     }
 
     /// Sends the prepared request until there is something to record: an answer, a cut, or a failure that is final.
@@ -152,7 +152,7 @@ impl Agent {
 }
 
 /// Records what a step came to, in one append: reasoning, text, calls, `step.done`.
-async fn conclude(cx: &LoopCx, answer: Answer) -> Result<StepOutcome, Failure> {
+async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<StepOutcome, Failure> {
     let end = answer.end();
     let shown_cut = match &end {
         StepEnd::Whole => None,
@@ -190,6 +190,8 @@ async fn conclude(cx: &LoopCx, answer: Answer) -> Result<StepOutcome, Failure> {
         output = usage.as_ref().and_then(|u| u.output).unwrap_or(0),
         ms = timings.total_ms,
     );
+    // What the provider states is what it bills; a price list is the next best.
+    let cost = cost.or_else(|| price?.cost(usage.as_ref()?));
     events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
     cx.emit.record(events).await?;
     Ok(StepOutcome { end, calls, has_text })

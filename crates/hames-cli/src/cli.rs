@@ -25,11 +25,7 @@ pub(crate) enum Command {
     /// List what was allowed for a folder, and take it back
     Grants(GrantsArgs),
     /// List the models of every configured provider
-    Models {
-        /// One JSON object a line
-        #[arg(long)]
-        json: bool,
-    },
+    Models(ModelsArgs),
     /// Show where the configuration is and what is in force
     Config {
         #[command(subcommand)]
@@ -114,6 +110,22 @@ pub(crate) struct RunArgs {
     /// Push away from what was said often, 0 to 2
     #[arg(long, value_name = "0–2|auto")]
     pub(crate) frequency_penalty: Option<Penalty>,
+}
+
+/// `hames models`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only models whose name contains this
+    #[arg(value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Ask every provider and models.dev again, however fresh the lists are
+    #[arg(long)]
+    pub(crate) refresh: bool,
 }
 
 /// `hames sessions`.

@@ -15,6 +15,7 @@ use hames_workspace::files::remove_staged_beside;
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 
 use crate::attach::Attachment;
+use crate::catalog::DEFAULT_OUTPUT;
 use crate::clock::local_date;
 use crate::config::{Chosen, Config, Provider, Thinking};
 use crate::env::Env;
@@ -125,7 +126,7 @@ impl Job<'_> {
             sampler: sampling.sampler,
             presence_penalty: sampling.presence_penalty,
             frequency_penalty: sampling.frequency_penalty,
-            max_output_tokens: session.max_output_tokens.or(self.chosen.provider.max_tokens),
+            max_output_tokens: session.max_output_tokens.or(self.chosen.provider.max_tokens).or(Some(DEFAULT_OUTPUT)),
             ..session.clone()
         }
     }

@@ -15,6 +15,7 @@ pub(crate) struct Home {
     config: PathBuf,
     data: PathBuf,
     state: PathBuf,
+    cache: PathBuf,
     /// Whether `HAMES_HOME` named it.
     pub(crate) explicit: bool,
 }
@@ -25,7 +26,8 @@ impl Home {
         if let Some(home) = env.get_os("HAMES_HOME") {
             let home = std::path::absolute(home)
                 .map_err(|e| Stop::configuration(format!("HAMES_HOME cannot be used: {e}; set it to a folder")))?;
-            return Ok(Home { config: home.clone(), data: home.clone(), state: home, explicit: true });
+            let cache = home.join("cache");
+            return Ok(Home { config: home.clone(), data: home.clone(), state: home, cache, explicit: true });
         }
         let base = etcetera::choose_base_strategy().map_err(|_| {
             Stop::configuration("there is no home folder to keep sessions in; set HAMES_HOME to a folder of your own")
@@ -34,6 +36,7 @@ impl Home {
             config: base.config_dir().join("hames"),
             data: base.data_dir().join("hames"),
             state: base.state_dir().unwrap_or_else(|| base.data_dir()).join("hames"),
+            cache: base.cache_dir().join("hames"),
             explicit: false,
         })
     }
@@ -58,10 +61,18 @@ impl Home {
         self.state.join("logs")
     }
 
+    /// Where files are that can be had again: model lists.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
     /// Every folder that no file tool may reach.
     pub(crate) fn private(&self) -> Vec<PathBuf> {
         let mut all = vec![self.config.clone(), self.data.clone(), self.state.clone()];
         all.dedup();
+        if !self.explicit {
+            all.push(self.cache.clone());
+        }
         all
     }
 }
@@ -81,6 +92,7 @@ mod tests {
         assert_eq!(home.config_file(), Path::new("/h/x/config.jsonc"));
         assert_eq!(home.data(), Path::new("/h/x"));
         assert_eq!(home.logs(), Path::new("/h/x/logs"));
+        assert_eq!(home.cache(), Path::new("/h/x/cache"));
         assert_eq!(home.private(), vec![PathBuf::from("/h/x")]);
     }
 

@@ -6,6 +6,7 @@
 
 mod approve;
 mod attach;
+mod catalog;
 mod cli;
 mod clock;
 mod commands;
@@ -58,7 +59,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Demo(args) => return commands::demo::run(&args, &env),
         Command::Sessions(args) => commands::sessions::run(args, &env),
         Command::Grants(args) => commands::grants::run(args, &env),
-        Command::Models { json } => commands::models::run(json, &env),
+        Command::Models(args) => commands::models::run(&args, &env),
         Command::Config { what } => commands::config::run(&what, &env),
         Command::Doctor => commands::doctor::run(&env),
     };

@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+pub mod catalog;
 mod chat;
 mod endpoint;
 mod error;
@@ -42,7 +43,7 @@ mod url;
 pub use chat::ChatModel;
 pub use endpoint::{Endpoint, Proxy, Remedies, Secret, ThinkingDialect, Timeouts};
 pub use learned::{LearnedFile, LearnedStore, MemoryLearned, ModelAt, NowSeconds};
-pub use models::{ListedModel, list_models};
+pub use models::{ModelList, ServerKind, list_models, model_names};
 pub use scripted::{Asked, ScriptedModel, ScriptedTurn};
 pub use url::chat_url;
 

@@ -1,49 +1,142 @@
-//! What models an endpoint says it has.
+//! What models an endpoint says it has, and what it says of them.
+//!
+//! `GET /models` is all that most have. A server of one's own often says less there than under addresses of its own, so
+//! where the list leaves the windows open, [`local`] asks those; what does not come is simply not known.
+
+mod local;
+mod read;
+
+use std::time::Duration;
 
 use hames_protocol::{ErrorClass, Failure};
+use reqwest::Url;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::catalog::{ListedModel, catalog_name};
 use crate::chat::refusal;
 use crate::error::Place;
 use crate::{Endpoint, http, url};
 
 /// Bytes of a model list that are read; the longest real one is about 1 MB.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
+/// How long a list may take, connection and all.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Pages of a list that are read; more would be a server that never ends.
+const MAX_PAGES: usize = 20;
+/// The host whose list wants headers of its own.
+const ANTHROPIC: &str = "api.anthropic.com";
 
-/// A model as an endpoint lists it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedModel {
-    /// Its id.
-    pub id: String,
-    /// Tokens of its window, where the endpoint says so.
-    pub context_window: Option<u64>,
-    /// Tokens one answer may have, where the endpoint says so.
-    pub max_output: Option<u64>,
+/// What kind of server a list comes from, by what it says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// llama.cpp's own server.
+    LlamaCpp,
+    /// Ollama.
+    Ollama,
+    /// LM Studio.
+    LmStudio,
+    /// vLLM.
+    Vllm,
 }
 
-/// Asks an endpoint for its models, in its order. Some answer without a key, so success proves no key.
-pub async fn list_models(endpoint: &Endpoint) -> Result<Vec<ListedModel>, Failure> {
+impl ServerKind {
+    /// The name people know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            ServerKind::LlamaCpp => "llama.cpp",
+            ServerKind::Ollama => "Ollama",
+            ServerKind::LmStudio => "LM Studio",
+            ServerKind::Vllm => "vLLM",
+        }
+    }
+}
+
+/// What an endpoint lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelList {
+    /// In the endpoint's order.
+    pub models: Vec<ListedModel>,
+    /// What it is, where it shows.
+    pub server: Option<ServerKind>,
+    /// The models it has in memory now, where it says so.
+    pub loaded: Vec<String>,
+}
+
+/// Asks an endpoint for its models. Some answer without a key, so success proves no key.
+pub async fn list_models(endpoint: &Endpoint) -> Result<ModelList, Failure> {
+    let mut list = model_names(endpoint).await?;
+    // Whoever has a place in the public catalog has no more to say; a server of one's own often has.
+    if catalog_name(&endpoint.base_url).is_none() && list.models.iter().any(|m| m.facts.context_window.is_none()) {
+        local::ask(endpoint, &mut list).await;
+    }
+    Ok(list)
+}
+
+/// Asks an endpoint for its list and for nothing else: one short answer, even of a server that would say more.
+pub async fn model_names(endpoint: &Endpoint) -> Result<ModelList, Failure> {
     let url = url::models_url(&endpoint.base_url)?;
-    let place = Place::new(endpoint, url.host_str().unwrap_or(""), "");
-    let client = http::client(endpoint, &url, &place)?;
+    let place = place(endpoint, &url);
+    let mut list = ModelList::default();
+    let mut next = Some(first_page(url.clone()));
+    for _ in 0..MAX_PAGES {
+        let Some(page) = next.take() else { break };
+        let body = get(endpoint, page, &place, MAX_LIST_BYTES, PATIENCE).await?.ok_or_else(|| no_list(&place))?;
+        let value: Value = serde_json::from_slice(&body).map_err(|_| no_list(&place))?;
+        let read = read::list(&value).ok_or_else(|| no_list(&place))?;
+        list.server = list.server.or(read.server);
+        list.models.extend(read.models);
+        next = following(&url, &value);
+    }
+    Ok(list)
+}
+
+fn place(endpoint: &Endpoint, url: &Url) -> Place {
+    Place::new(endpoint, url.host_str().unwrap_or(""), "")
+}
+
+/// Gets a body. `None` where it is larger than `limit`.
+pub(crate) async fn get(
+    endpoint: &Endpoint,
+    url: Url,
+    place: &Place,
+    limit: usize,
+    patience: Duration,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let client = http::client(endpoint, &url, place)?;
+    let mut request = client.get(url.clone());
+    if url.host_str() == Some(ANTHROPIC) {
+        request = request.header("anthropic-version", "2023-06-01");
+        if let Some(key) = &endpoint.api_key {
+            request = request.header("x-api-key", key.expose().trim());
+        }
+    }
+    body(request, place, limit, patience).await
+}
+
+async fn body(
+    request: reqwest::RequestBuilder,
+    place: &Place,
+    limit: usize,
+    patience: Duration,
+) -> Result<Option<Vec<u8>>, Failure> {
     let ask = async {
-        let mut response = client.get(url).send().await.map_err(|error| http::accident(&error, &place))?;
+        let mut response = request.send().await.map_err(|error| http::accident(&error, place))?;
         if !response.status().is_success() {
-            return Err(refusal(response, &place).await);
+            return Err(refusal(response, place).await);
         }
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|error| http::accident(&error, &place))? {
-            if body.len() + bytes.len() > MAX_LIST_BYTES {
-                return Err(no_list(&place));
+        while let Some(bytes) = response.chunk().await.map_err(|error| http::accident(&error, place))? {
+            if body.len() + bytes.len() > limit {
+                return Ok(None);
             }
             body.extend_from_slice(&bytes);
         }
-        read(&body).ok_or_else(|| no_list(&place))
+        Ok(Some(body))
     };
-    timeout(endpoint.timeouts.idle, ask).await.unwrap_or_else(|_| {
-        let what = "the model list did not come in time";
-        Err(place.failure(ErrorClass::Timeout, what, "Check that the server runs, and try again").retryable())
+    timeout(patience, ask).await.unwrap_or_else(|_| {
+        let what = format!("nothing whole came within {} s", patience.as_secs());
+        Err(place.failure(ErrorClass::Timeout, &what, "Check that the server runs, and try again").retryable())
     })
 }
 
@@ -52,80 +145,42 @@ fn no_list(place: &Place) -> Failure {
     place.failure(ErrorClass::WrongBaseUrl, what, "Check base_url, or name the model in the configuration")
 }
 
-fn read(body: &[u8]) -> Option<Vec<ListedModel>> {
-    let value: Value = serde_json::from_slice(body).ok()?;
-    let models = ["data", "models"].iter().find_map(|key| value.get(*key)).unwrap_or(&value).as_array()?;
-    Some(models.iter().filter_map(listed).collect())
+/// One provider gives twenty models at a time unless it is asked for more.
+fn first_page(mut url: Url) -> Url {
+    if url.host_str() == Some(ANTHROPIC) {
+        url.query_pairs_mut().append_pair("limit", "1000");
+    }
+    url
 }
 
-fn listed(model: &Value) -> Option<ListedModel> {
-    let id = ["id", "name", "model"].iter().find_map(|key| model.get(*key)?.as_str()).or_else(|| model.as_str())?;
-    let number = |paths: &[&str]| {
-        paths.iter().find_map(|path| {
-            let found = path.split('.').try_fold(model, |value, key| value.get(key))?;
-            found.as_u64().or_else(|| found.as_str()?.parse().ok()).filter(|n| *n > 0)
-        })
-    };
-    Some(ListedModel {
-        id: id.to_owned(),
-        context_window: number(&[
-            "context_length",
-            "context_window",
-            "max_model_len",
-            "max_context_length",
-            "context_size",
-            "limit.context",
-            "limits.max_context_window_tokens",
-            "capabilities.limits.max_context_window_tokens",
-            "inputTokenLimit",
-            "max_input_tokens",
-            // What a server was started with says more than what the model was trained for.
-            "meta.n_ctx",
-            "meta.n_ctx_train",
-        ]),
-        max_output: number(&[
-            "top_provider.max_completion_tokens",
-            "max_completion_tokens",
-            "max_output_tokens",
-            "max_output",
-            "limit.output",
-            "capabilities.limits.max_output_tokens",
-            "outputTokenLimit",
-        ]),
-    })
+/// The address of the next page, in the one way of paging that is in use: `has_more` and `last_id`.
+fn following(url: &Url, page: &Value) -> Option<Url> {
+    let last = page.get("last_id")?.as_str().filter(|_| page.get("has_more") == Some(&Value::Bool(true)))?;
+    let mut next = first_page(url.clone());
+    next.query_pairs_mut().append_pair("after_id", last);
+    Some(next)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn model(id: &str, context_window: Option<u64>, max_output: Option<u64>) -> ListedModel {
-        ListedModel { id: id.into(), context_window, max_output }
-    }
-
     #[test]
-    fn lists_of_every_shape_are_read() {
-        let cases = [
-            (
-                r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#,
-                vec![model("a", None, None), model("b", None, None)],
-            ),
-            (
-                r#"{"data":[{"id":"a","context_length":8,"top_provider":{"max_completion_tokens":2}}]}"#,
-                vec![model("a", Some(8), Some(2))],
-            ),
-            (r#"{"data":[{"id":"a","max_model_len":8}]}"#, vec![model("a", Some(8), None)]),
-            (r#"{"data":[{"id":"a","meta":{"n_ctx_train":9,"n_ctx":8}}]}"#, vec![model("a", Some(8), None)]),
-            (r#"{"models":[{"name":"a","inputTokenLimit":"8"}]}"#, vec![model("a", Some(8), None)]),
-            (r#"[{"id":"a","context_window":0}]"#, vec![model("a", None, None)]),
-            (r#"["a",7,{"x":1}]"#, vec![model("a", None, None)]),
-            (r#"{"data":[]}"#, vec![]),
-        ];
-        for (body, expected) in cases {
-            assert_eq!(read(body.as_bytes()), Some(expected), "{body}");
-        }
-        for body in ["", "<html>", "7", "{}", r#"{"data":null}"#] {
-            assert_eq!(read(body.as_bytes()), None, "{body}");
+    fn a_list_in_pages_is_followed_only_where_it_says_so() {
+        let url = Url::parse("https://api.anthropic.com/v1/models").unwrap();
+        assert_eq!(first_page(url.clone()).as_str(), "https://api.anthropic.com/v1/models?limit=1000");
+        let other = Url::parse("https://h/v1/models?x=1").unwrap();
+        assert_eq!(first_page(other.clone()), other);
+        for (page, next) in [
+            (json!({"has_more": true, "last_id": "a/b"}), Some("https://h/v1/models?x=1&after_id=a%2Fb")),
+            (json!({"has_more": false, "last_id": "a"}), None),
+            (json!({"has_more": true}), None),
+            (json!({"last_id": "a"}), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(following(&other, &page).as_ref().map(Url::as_str), next, "{page}");
         }
     }
 }

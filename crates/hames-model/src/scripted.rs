@@ -131,12 +131,7 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// A model with a window of 128,000 tokens that answers with these turns, one a request.
     pub fn new(turns: impl IntoIterator<Item = ScriptedTurn>) -> Self {
-        let info = ModelInfo {
-            model: ModelRef { provider: "scripted".into(), id: "model".into() },
-            context_window: 128_000,
-            max_output_tokens: 16_384,
-            images: None,
-        };
+        let info = ModelInfo::new(ModelRef { provider: "scripted".into(), id: "model".into() }, 128_000, 16_384);
         let script = Script { turns: turns.into_iter().collect(), asked: Vec::new() };
         Self { info, script: Arc::new(Mutex::new(script)), prepared: None, count: 0 }
     }

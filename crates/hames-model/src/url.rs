@@ -30,6 +30,14 @@ pub(crate) fn models_url(base_url: &str) -> Result<Url, Failure> {
     resolve(base_url, "/models")
 }
 
+/// An address of the server itself, beside its `/v1`: `path` begins with a slash.
+pub(crate) fn server_url(base_url: &str, path: &str) -> Result<Url, Failure> {
+    let mut url = resolve(base_url, "")?;
+    let kept = url.path().split('/').take_while(|segment| !is_version(segment)).collect::<Vec<_>>().join("/");
+    url.set_path(&format!("{}{path}", kept.trim_end_matches('/')));
+    Ok(url)
+}
+
 pub(crate) fn resolve(base_url: &str, leaf: &str) -> Result<Url, Failure> {
     let mut url = parse(base_url)?;
     if url.scheme() == "http" && url.host_str() == Some("localhost") {
@@ -135,6 +143,15 @@ mod tests {
         ];
         for (base, expected) in cases {
             assert_eq!(chat_url(base).as_deref(), Ok(expected), "{base}");
+        }
+        for (base, expected) in [
+            ("http://localhost:11434/v1", "http://127.0.0.1:11434/api/ps"),
+            ("http://localhost:11434", "http://127.0.0.1:11434/api/ps"),
+            ("http://h:1/v1/chat/completions", "http://h:1/api/ps"),
+            ("http://h:1/under/this/v1/", "http://h:1/under/this/api/ps"),
+            ("http://h:1/under", "http://h:1/under/api/ps"),
+        ] {
+            assert_eq!(server_url(base, "/api/ps").unwrap().as_str(), expected, "{base}");
         }
         assert_eq!(
             models_url("http://localhost:1/v1/chat/completions").unwrap().as_str(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Failure, Item, ParameterLearned, ReasoningBlock, Sampling, ThinkingLevel, Timings, ToolSpec, Usage};
+use crate::{
+    Failure, Item, ParameterLearned, Price, ReasoningBlock, Sampling, ThinkingLevel, Timings, ToolSpec, Usage,
+};
 
 /// What is known of a model before it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,12 +19,14 @@ pub struct ModelInfo {
     pub max_output_tokens: u64,
     /// Whether it takes images; unknown where unset, and then they are sent.
     pub images: Option<bool>,
+    /// What it charges, where anybody says so: a step whose provider states no cost is given the computed one.
+    pub price: Option<Price>,
 }
 
 impl ModelInfo {
     /// A model with a window and an answer's limit, of which nothing else is known.
     pub fn new(model: crate::ModelRef, context_window: u64, max_output_tokens: u64) -> Self {
-        Self { model, context_window, max_output_tokens, images: None }
+        Self { model, context_window, max_output_tokens, images: None, price: None }
     }
 }
 

@@ -1,6 +1,6 @@
 //! When an answer is whole, and what becomes of one that is not.
 
-use hames_protocol::{Cut, ErrorClass, Event, Failure, Item, RunResult, ToolErrorClass};
+use hames_protocol::{Cost, Cut, ErrorClass, Event, Failure, Item, Price, Rates, RunResult, ToolErrorClass};
 use serde_json::json;
 
 use crate::support::{Hames, Reply, Setup, ended, hames};
@@ -351,4 +351,23 @@ async fn a_stream_that_breaks_off_is_kept_if_seen_and_asked_again_if_not() {
     let mut hames = hames([Reply::new().breaks(broken()), Reply::text("Here.")]).await;
     ended(&hames.run("go").await, RunResult::Complete, 0);
     assert_eq!(hames.texts(), ["Here."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cost_that_no_provider_states_is_computed_from_the_price_and_else_unknown() {
+    let price = Price { rates: Rates { input: 3_000_000, output: 15_000_000, ..Rates::default() }, tiers: vec![] };
+    let stated = Cost { micros: 7, currency: "USD".into(), computed: false };
+    let computed = Cost { micros: 100 * 3 + 10 * 15, currency: "USD".into(), computed: true };
+    let stating = Reply::text("Hi.").ending(|end| end.cost = Some(stated.clone()));
+    for (price, reply, expected) in [
+        (Some(price.clone()), Reply::text("Hi."), Some(computed)),
+        (Some(price.clone()), stating, Some(stated.clone())),
+        (Some(price), Reply::text("Hi.").no_usage(), None),
+        (None, Reply::text("Hi."), None),
+    ] {
+        let mut hames = Setup { price, ..Setup::new([reply]) }.build().await;
+        hames.run("go").await;
+        let costs = hames.find(|event| if let Event::StepDone(done) = event { Some(done.cost.clone()) } else { None });
+        assert_eq!(costs, [expected]);
+    }
 }

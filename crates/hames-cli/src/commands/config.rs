@@ -1,8 +1,11 @@
 //! `hames config`: where the configuration is, what is in force, and where each value comes from. Keys are masked.
 
+use hames_agent::{Clock, SystemClock};
 use hames_protocol::Sampling;
 use serde_json::{Map, Value, json};
 
+use super::models::price;
+use crate::catalog::{Described, Fact};
 use crate::cli::ConfigCommand;
 use crate::config::{Config, ModelsDev, Origin, Provider, is_secret_name, shown_url};
 use crate::env::Env;
@@ -29,6 +32,23 @@ pub(crate) fn run(what: &ConfigCommand, env: &Env) -> Result<u8, Stop> {
     }
     out.finish()?;
     Ok(exit::COMPLETE)
+}
+
+/// What is known of the model in force: name, value, where it comes from.
+fn known(described: &Described) -> Vec<(&'static str, Value, String)> {
+    let now = SystemClock.now_ms();
+    let of = |name, fact: &Fact<u64>| (name, json!(fact.value), fact.source.text(now));
+    let mut out = vec![of("window", &described.window), of("max_output", &described.max_output)];
+    match &described.price {
+        Some(fact) => out.push(("price", price(&fact.value), fact.source.text(now))),
+        None => out.push(("price", json!("unknown"), "nobody says".into())),
+    }
+    for (name, fact) in
+        [("images", &described.images), ("tools", &described.tools), ("reasoning", &described.reasoning)]
+    {
+        out.extend(fact.as_ref().map(|fact| (name, json!(fact.value), fact.source.text(now))));
+    }
+    out
 }
 
 /// One provider's settings in order: key, value as shown, where it comes from.
@@ -68,6 +88,9 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         let mut known = json!({"id": model.id, "context_window": model.context_window, "max_output": model.max_output});
         if let Some(images) = model.images {
             known["images"] = json!(images);
+        }
+        if let Some(rates) = &model.price {
+            known["price"] = price(rates);
         }
         for (name, value) in sampling(&model.sampling) {
             known[name] = value;
@@ -111,6 +134,12 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
         Err(Stop::Failed(failure)) => format!("model        none: {}", failure.message),
         Err(Stop::OutputClosed) => String::new(),
     });
+    if let Ok(chosen) = config.choose(None, None) {
+        lines.extend(known(&chosen.described).into_iter().map(|(name, value, from)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("  {name:<10} {value}  ({from})")
+        }));
+    }
     lines.push(format!(
         "approve      {}  ({})",
         config.approve().as_str(),
@@ -166,6 +195,10 @@ fn as_json(config: &Config, home: &Home) -> Value {
         "model": chosen.map(|chosen| json!({
             "value": chosen.info.model.to_string(),
             "from": config.origin_text(&chosen.origin),
+            "known": known(&chosen.described)
+                .into_iter()
+                .map(|(name, value, from)| (name.to_owned(), json!({"value": value, "from": from})))
+                .collect::<Map<String, Value>>(),
         })),
         "approve": {
             "value": config.approve().as_str(),

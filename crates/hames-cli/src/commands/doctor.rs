@@ -146,7 +146,7 @@ fn model(config: &Config, env: &Env, mut show: impl FnMut(&str, Found) -> Result
     show("model", Found::Good(format!("{name}  ({})", config.origin_text(&chosen.origin))))?;
     let endpoint = endpoint(&chosen.provider, config, env);
     match super::runtime()?.block_on(list_models(&endpoint)) {
-        Ok(listed) if listed.iter().any(|model| model.id == chosen.info.model.id) || listed.is_empty() => {
+        Ok(list) if list.models.iter().any(|model| model.id == chosen.info.model.id) || list.models.is_empty() => {
             show("reachable", Found::Good(clean::line(&shown_url(&chosen.provider.base_url))))
         }
         Ok(_) => show(

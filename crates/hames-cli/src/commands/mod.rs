@@ -10,7 +10,9 @@ pub(crate) mod sessions;
 
 use std::path::{Path, PathBuf};
 
+use crate::config::Config;
 use crate::exit::Stop;
+use crate::output::{clean, say};
 
 /// The folder a command works in, canonical: what `-C` names, else the current one.
 pub(crate) fn folder(dir: Option<&Path>) -> Result<PathBuf, Stop> {
@@ -26,6 +28,21 @@ pub(crate) fn folder(dir: Option<&Path>) -> Result<PathBuf, Stop> {
         )));
     }
     Ok(folder)
+}
+
+/// Looks for a model server on this machine, for the commands that need a model where none is configured, and says what
+/// is used and how to keep it.
+pub(crate) fn look_around(config: &mut Config) -> Result<(), Stop> {
+    let runtime = runtime()?;
+    if let Some(found) = runtime.block_on(config.look_around()) {
+        let (model, name) = (clean::line(&found.model.to_string()), &found.provider.name);
+        let (id, url) = (clean::line(&found.model.id), &found.provider.base_url);
+        say(&format!(
+            "hames: no model is configured; using {model}, of {}\n  to keep it: hames providers add {name} --url {url} --model {id} --default",
+            clean::line(&found.title)
+        ));
+    }
+    Ok(())
 }
 
 /// A runtime on this thread, for the commands that wait for something.

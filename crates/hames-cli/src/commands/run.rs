@@ -4,16 +4,19 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{Sampler, SessionId, Settings};
+use hames_protocol::{ErrorClass, Sampler, SessionId, Settings};
 use hames_store::{Lease, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
 
 use crate::approve::{Person, approver};
 use crate::attach::{self, Attachment};
+use crate::catalog::refresh::{self, Noticing};
+use crate::catalog::{age, missing};
 use crate::cli::{Cli, RunArgs};
 use crate::config::{Approve, Chosen, Config};
 use crate::engine::{Ground, Job, with_store};
@@ -25,12 +28,15 @@ use crate::output::json::{Deltas, JsonLines, print_failure};
 use crate::output::printer::Printer;
 use crate::output::text::Text;
 use crate::output::watch::{Renderer, Screen};
-use crate::output::{Style, say, say_failure};
+use crate::output::{Style, clean, say, say_failure};
 use crate::resolve::{Named, first_name, named, settings_of};
 use crate::signals::Signals;
 
 /// Bytes of a prompt from standard input: far more than any window holds.
 const MAX_PROMPT_BYTES: u64 = 10 * 1024 * 1024;
+
+/// How long a failed run waits for the list that may say what was meant.
+const LIST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the command and gives its exit code.
 pub(crate) fn run(args: RunArgs, env: &Env) -> u8 {
@@ -123,8 +129,11 @@ impl Request {
 
     fn run(self, env: &Env) -> Result<u8, Stop> {
         let home = Home::find(env)?;
-        let config = Config::load(&home, env)?;
+        let mut config = Config::load(&home, env)?;
         config.file.warnings.iter().for_each(|warning| say(&format!("hames: warning: {warning}")));
+        if self.flags.model.is_none() && self.which != Which::Last && config.names_no_model() {
+            super::look_around(&mut config)?;
+        }
         self.run_with(env, &home, &config)
     }
 
@@ -144,17 +153,27 @@ impl Request {
 
     fn run_on(self, ground: Ground<'_>, rules: Vec<Rule>, signals: &Signals) -> Result<u8, Stop> {
         let target = self.target(ground.store, ground.config)?;
+        let chosen = target.chosen.clone();
+        say_missing(&chosen, ground.config);
         let closed = CancellationToken::new();
         let printer =
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
         let runtime = super::runtime()?;
         let ended = runtime.block_on(async {
-            let run = self.job(ground, rules, &target, &printer, signals).run();
-            tokio::pin!(run);
+            let answering = CancellationToken::new();
+            let refresh = refresh::beside(&chosen, ground.config, ground.env, &answering);
+            let refresh = async {
+                refresh.await;
+                std::future::pending::<()>().await;
+            };
+            let run = self.job(ground, rules, &target, &printer, signals, answering.clone()).run();
+            tokio::pin!(run, refresh);
             tokio::select! {
+                biased;
                 ended = &mut run => return ended,
                 // Nobody reads any more: no failure, and the code says so (it is 0 until a signal sets another).
                 () = closed.cancelled() => signals.abort.cancel(),
+                () = &mut refresh => {}
             }
             run.await
         });
@@ -165,7 +184,12 @@ impl Request {
             _ if printed.is_err() && !signals.came() => Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed)),
             Err(_) if was_closed => Err(Stop::OutputClosed),
             Err(failure) => Err(failure.into()),
-            Ok(end) => Ok(u8::try_from(end.exit_code).unwrap_or(exit::MODEL)),
+            Ok(end) => {
+                if end.failure.is_some_and(|failure| failure.class == ErrorClass::ModelNotFound) {
+                    runtime.block_on(say_near(&chosen, ground));
+                }
+                Ok(u8::try_from(end.exit_code).unwrap_or(exit::MODEL))
+            }
         }
     }
 
@@ -189,6 +213,7 @@ impl Request {
         target: &Target,
         printer: &Printer,
         signals: &Signals,
+        answering: CancellationToken,
     ) -> Job<'a> {
         let sink = printer.sink();
         let style = Style::for_stderr(ground.env);
@@ -210,7 +235,7 @@ impl Request {
             approver: approver(approve, self.person, sink.clone(), style),
             prompt: self.prompt,
             attachments: self.attachments,
-            watch: Arc::new(Screen::new(renderer, sink, signals.abort.clone())),
+            watch: Arc::new(Noticing::new(Arc::new(Screen::new(renderer, sink, signals.abort.clone())), answering)),
             control: RunControl {
                 abort: signals.abort.clone(),
                 aborted_code: Arc::clone(&signals.code),
@@ -251,6 +276,29 @@ impl Request {
         };
         let (info, lease) = store.create(name, &self.folder, born, SystemClock.now_ms(), holder)?;
         Ok(Target { session: info.id, name: info.name, chosen, patch: Settings::default(), _lease: lease })
+    }
+}
+
+/// Says that a model has gone from its provider's list. The run tries all the same: lists are not always complete.
+fn say_missing(chosen: &Chosen, config: &Config) {
+    let Some(missing) = missing(&chosen.provider, &chosen.info.model.id, &config.shelf) else { return };
+    say(&format!(
+        "hames: {} does not list {} (asked {}){}",
+        chosen.provider.name,
+        clean::line(&chosen.info.model.id),
+        age(missing.at_ms, SystemClock.now_ms()),
+        missing.hint()
+    ));
+}
+
+/// After a provider did not know a model: the names it has that are near, by a list that is asked for now.
+async fn say_near(chosen: &Chosen, ground: Ground<'_>) {
+    // Without a list there is nothing to add to what the provider said.
+    let asked = refresh::fetch_list(&chosen.provider, ground.config, ground.env);
+    let _ = tokio::time::timeout(LIST_PATIENCE, asked).await;
+    let missing = missing(&chosen.provider, &chosen.info.model.id, &ground.config.shelf);
+    if let Some(missing) = missing.filter(|missing| !missing.near.is_empty()) {
+        say(&format!("hames: {} has {}", chosen.provider.name, missing.near.join(", ")));
     }
 }
 

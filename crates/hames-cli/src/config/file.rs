@@ -5,7 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hames_protocol::{ModelRef, Sampling, ThinkingLevel};
+use hames_model::catalog::Facts;
+use hames_protocol::{ModelRef, Price, Sampling, ThinkingLevel};
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -91,6 +92,20 @@ pub(crate) struct FileProvider {
 pub(crate) struct FileCatalog {
     /// Whether models.dev is asked, and where.
     pub(crate) models_dev: ModelsDev,
+    /// Whether model servers on this machine are looked for where no model is configured, and where.
+    pub(crate) local_servers: LocalServers,
+}
+
+/// Where model servers on this machine are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LocalServers {
+    /// At the ports where they usually are.
+    #[default]
+    Usual,
+    /// Nowhere.
+    Off,
+    /// At these ports.
+    At(Vec<u16>),
 }
 
 /// Whether and where the public catalog of models is fetched.
@@ -137,6 +152,21 @@ pub(crate) struct FileModel {
     pub(crate) images: Option<bool>,
     /// Wins over the provider's.
     pub(crate) sampling: Sampling,
+    /// What it charges.
+    pub(crate) price: Option<Price>,
+}
+
+impl FileModel {
+    /// What it says of the model.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            context_window: self.context_window,
+            max_output: self.max_output,
+            images: self.images,
+            price: self.price.clone(),
+            ..Facts::default()
+        }
+    }
 }
 
 /// Limits of waiting, in seconds.
@@ -187,7 +217,7 @@ impl FileConfig {
 
 #[cfg(test)]
 mod tests {
-    use hames_protocol::{Penalty, Sampler};
+    use hames_protocol::{Penalty, Rates, Sampler};
 
     use super::*;
     use crate::config::keys;
@@ -216,7 +246,8 @@ mod tests {
       "presence_penalty": "auto",
       "headers": { "X-Team": "blue", },
       "session_header": "X-Session",
-      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096, "images": false, "top_p": 1 }, ],
+      "models": [ { "id": "qwen/qwen3", "context_window": 32768, "max_output": 4096, "images": false, "top_p": 1,
+                    "price": { "input": 0.5, "output": 2, "cache_read": 0.05 } }, ],
       "max_tokens": 2000,
       "replay_reasoning": false,
       "timeouts": { "connect_s": 5, "first_byte_s": 300, "idle_s": 60 },
@@ -241,6 +272,8 @@ mod tests {
         assert_eq!(provider.max_tokens.as_ref().unwrap().value, 2000);
         assert!(!provider.replay_reasoning.as_ref().unwrap().value);
         assert_eq!((provider.models[0].context_window, provider.models[0].images), (Some(32768), Some(false)));
+        let rates = Rates { input: 500_000, output: 2_000_000, cache_read: Some(50_000), cache_write: None };
+        assert_eq!(provider.models[0].price, Some(Price { rates, tiers: vec![] }));
         assert_eq!(provider.timeouts, Timeouts { connect_s: Some(5), first_byte_s: Some(300), idle_s: Some(60) });
     }
 
@@ -259,6 +292,23 @@ mod tests {
             ("\"thinking\": \"type\", \"enableThinking\": false", (Thinking::Type, ThinkingLevel::Off)),
         ] {
             assert_eq!(read(members), (Some(expected.0), Some(expected.1)), "{members}");
+        }
+    }
+
+    #[test]
+    fn the_catalog_says_where_facts_and_servers_come_from() {
+        let read = |text: &str| parse(&format!("{{\"catalog\": {text}}}")).unwrap().catalog;
+        let of = |models_dev, local_servers| FileCatalog { models_dev, local_servers };
+        for (text, expected) in [
+            ("{}", of(ModelsDev::On, LocalServers::Usual)),
+            ("{\"models_dev\": true, \"local_servers\": true}", of(ModelsDev::On, LocalServers::Usual)),
+            ("{\"models_dev\": false, \"local_servers\": false}", of(ModelsDev::Off, LocalServers::Off)),
+            (
+                "{\"models_dev\": \"http://m/api.json\", \"local_servers\": [1, 65535]}",
+                of(ModelsDev::At("http://m/api.json".into()), LocalServers::At(vec![1, 65_535])),
+            ),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
         }
     }
 
@@ -306,6 +356,7 @@ mod tests {
             ("{", keys::ROOT, "}"),
             ("{\"providers\": {\"x\": {", keys::PROVIDER, "}}}"),
             ("{\"providers\": {\"x\": {\"models\": [{", keys::MODEL, "}]}}}"),
+            ("{\"providers\": {\"x\": {\"models\": [{\"price\": {", keys::PRICE, "}}]}}}"),
             ("{\"providers\": {\"x\": {\"timeouts\": {", keys::TIMEOUTS, "}}}}"),
             ("{\"catalog\": {", keys::CATALOG, "}}"),
         ] {
@@ -387,7 +438,18 @@ mod tests {
                 "{\"providers\": {\"x\": {\"timeouts\": {\"idle_s\": 99999}}}}",
                 "timeouts.idle_s should be seconds, 86400",
             ),
+            (
+                "{\"providers\": {\"x\": {\"models\": [{\"id\": \"a\", \"price\": {\"input\": 1}}]}}}",
+                "models[0].price should be an object with \"input\" and \"output\"",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"models\": [{\"id\": \"a\", \"price\": {\"input\": -1}}]}}}",
+                "models[0].price.input should be dollars for a million tokens; it is -1",
+            ),
             ("{\"catalog\": false}", "catalog should be an object; it is false"),
+            ("{\"catalog\": {\"local_servers\": 8080}}", "catalog.local_servers should be true, false or a list"),
+            ("{\"catalog\": {\"local_servers\": [0]}}", "catalog.local_servers should be true, false or a list"),
+            ("{\"catalog\": {\"local_servers\": [65536]}}", "catalog.local_servers should be true, false or a list"),
             ("{\"catalog\": {\"models_dev\": \"no\"}}", "catalog.models_dev should be true, false or the URL"),
             ("{\"providers\": {\"x\": {\"catalog\": 1}}}", "providers.x.catalog should be a string"),
             ("{\"providers\": {\"x\": {\"api_key\": \"a\",\n\"api_key_env\": \"B\"}}}", ":2: providers.x has both"),

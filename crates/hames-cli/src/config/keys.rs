@@ -28,14 +28,26 @@ pub(crate) const PROVIDER: &[&str] = &[
 ];
 
 /// Of one model of a provider.
-pub(crate) const MODEL: &[&str] =
-    &["id", "context_window", "max_output", "images", "temperature", "top_p", "presence_penalty", "frequency_penalty"];
+pub(crate) const MODEL: &[&str] = &[
+    "id",
+    "context_window",
+    "max_output",
+    "images",
+    "price",
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+];
+
+/// Of a model's `price`: dollars for a million tokens.
+pub(crate) const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
 
 /// Of a provider's `timeouts`.
 pub(crate) const TIMEOUTS: &[&str] = &["connect_s", "first_byte_s", "idle_s"];
 
 /// Of `catalog`.
-pub(crate) const CATALOG: &[&str] = &["models_dev"];
+pub(crate) const CATALOG: &[&str] = &["models_dev", "local_servers"];
 
 /// Of `policy`.
 pub(crate) const POLICY: &[&str] = &["rules"];

@@ -1,19 +1,19 @@
 //! Which value is in force: flag beats session beats file beats environment.
 
+use hames_agent::{Clock, SystemClock};
 use hames_model::Remedies;
 use hames_protocol::{ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
 
-use super::file::FileConfig;
+use super::file::{FileConfig, ModelsDev};
 use super::policy::Approve;
-use super::providers::{PRESETS, Provider};
+use super::presets::{PRESETS, preset};
+use super::providers::Provider;
+use crate::catalog::discover::{self, Found};
+use crate::catalog::shelf::Shelf;
+use crate::catalog::{Described, describe};
 use crate::env::Env;
 use crate::exit::Stop;
 use crate::home::Home;
-
-/// Tokens of the window of a model nobody described: what nearly every current model has at least.
-const DEFAULT_WINDOW: u64 = 128_000;
-/// Tokens of one answer of a model nobody described.
-const DEFAULT_MAX_OUTPUT: u64 = 16_384;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) enum Origin {
     Env(String),
     /// What Hames knows of a well-known provider.
     Preset,
+    /// A server that was found running on this machine.
+    Running(String),
 }
 
 /// File and environment, read.
@@ -36,6 +38,12 @@ pub(crate) struct Config {
     pub(crate) file: FileConfig,
     /// Those of the file in its order, then those of the environment in the order of preference.
     pub(crate) providers: Vec<Provider>,
+    /// What is known of models from before.
+    pub(crate) shelf: Shelf,
+    /// A server that was found on this machine, where nothing is configured.
+    found: Option<Found>,
+    /// Ports where one was looked for in vain.
+    looked_at: Vec<u16>,
     /// Keys the environment holds, used or not: none may be seen.
     keys: Vec<String>,
 }
@@ -44,6 +52,8 @@ pub(crate) struct Config {
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub(crate) info: ModelInfo,
+    /// What is known of the model, and from where.
+    pub(crate) described: Described,
     pub(crate) origin: Origin,
     pub(crate) provider: Provider,
     /// From the provider's settings, for runs whose session says nothing.
@@ -55,7 +65,10 @@ pub(crate) struct Chosen {
 impl Config {
     /// Reads file and environment.
     pub(crate) fn load(home: &Home, env: &Env) -> Result<Config, Stop> {
-        Self::from_file(FileConfig::load(&home.config_file())?, env)
+        let config = Self::from_file(FileConfig::load(&home.config_file())?, env)?;
+        let shelf = Shelf::at(home.cache().to_owned());
+        let wants_public = config.file.catalog.models_dev != ModelsDev::Off;
+        Ok(Config { shelf: if wants_public { shelf } else { shelf.without_public() }, ..config })
     }
 
     /// Lays the environment under a file.
@@ -69,14 +82,43 @@ impl Config {
                 providers.extend(Provider::of_preset(preset, env)?);
             }
         }
-        let mut config = Config { file, providers, keys: Vec::new() };
+        let mut config =
+            Config { file, providers, shelf: Shelf::none(), found: None, looked_at: Vec::new(), keys: Vec::new() };
         config.keys = config.key_vars().iter().filter_map(|var| env.get(var)).map(str::to_owned).collect();
         Ok(config)
     }
 
     /// A configuration of one endpoint without a key, and of nothing else.
     pub(crate) fn only(name: &str, base_url: &str) -> Config {
-        Config { file: FileConfig::default(), providers: vec![Provider::at(name, base_url)], keys: Vec::new() }
+        let providers = vec![Provider::at(name, base_url)];
+        Config {
+            file: FileConfig::default(),
+            providers,
+            shelf: Shelf::none(),
+            found: None,
+            looked_at: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// Whether neither file nor environment names a model, nor anything that has one.
+    pub(crate) fn names_no_model(&self) -> bool {
+        self.file.model.is_none() && self.default_model().is_none()
+    }
+
+    /// Looks for a model server on this machine where no model is configured, to use it as if it were.
+    pub(crate) async fn look_around(&mut self) -> Option<&Found> {
+        let ports = discover::ports(&self.file.catalog.local_servers);
+        match discover::find(&ports).await {
+            Some(found) => {
+                self.shelf.keep_list(&found.provider, &found.list, SystemClock.now_ms());
+                self.providers.retain(|provider| provider.name != found.provider.name);
+                self.providers.push(found.provider.clone());
+                self.found = Some(found);
+            }
+            None => self.looked_at = ports,
+        }
+        self.found.as_ref()
     }
 
     /// What becomes of questions where no flag says so.
@@ -93,28 +135,35 @@ impl Config {
             .or_else(|| self.file.model.as_ref().map(|at| (at.value.clone(), Origin::File(at.line))))
             .or_else(|| self.default_model())
             .ok_or_else(|| self.no_model())?;
-        let provider = self.provider(&model, &origin)?.clone();
-        let info = provider.describe(&model, session);
+        let provider = self.provider(&model, &origin)?;
+        let session_window = session.and_then(|settings| settings.context_window);
+        let described = describe(&provider, &model.id, session_window, &self.shelf);
+        let info = described.info(&model);
         let of_model = provider.models.iter().find(|known| known.id == model.id).map(|known| known.sampling);
         let sampling = of_model.unwrap_or_default().or(provider.sampling);
-        Ok(Chosen { thinking_level: provider.thinking_level, sampling, info, origin, provider })
+        Ok(Chosen { thinking_level: provider.thinking_level, sampling, info, described, origin, provider })
     }
 
     /// The default model of the first provider the environment makes; else a file's only model.
     fn default_model(&self) -> Option<(ModelRef, Origin)> {
         let preset = PRESETS.iter().find_map(|preset| {
             let provider = self.providers.iter().find(|p| p.name == preset.name && p.is_ready())?;
-            Some((ModelRef { provider: provider.name.clone(), id: preset.default_model.into() }, provider.readiness()))
+            let id = preset.default_model?.to_owned();
+            Some((ModelRef { provider: provider.name.clone(), id }, provider.readiness()))
         });
-        preset.or_else(|| {
+        let found = self.found.as_ref().map(|found| (found.model.clone(), Origin::Running(found.title.clone())));
+        preset.or(found).or_else(|| {
             let provider = self.providers.iter().find(|p| p.default_model.is_none() && !p.models.is_empty())?;
             let id = provider.models.first()?.id.clone();
             Some((ModelRef { provider: provider.name.clone(), id }, provider.url_origin.clone()))
         })
     }
 
-    fn provider(&self, model: &ModelRef, origin: &Origin) -> Result<&Provider, Stop> {
-        let Some(provider) = self.providers.iter().find(|p| p.name == model.provider) else {
+    fn provider(&self, model: &ModelRef, origin: &Origin) -> Result<Provider, Stop> {
+        let described = self.providers.iter().find(|p| p.name == model.provider).cloned();
+        // A server of one's own under its usual name is where such servers are; nothing has to be configured for it.
+        let local = || preset(&model.provider).filter(|preset| preset.key_var.is_none()).map(Provider::local);
+        let Some(provider) = described.or_else(local) else {
             return Err(self.unknown_provider(model, origin));
         };
         if let Some(var) = &provider.missing_key_var {
@@ -139,13 +188,12 @@ impl Config {
             Origin::Flag => "-m names".to_owned(),
             Origin::Session => "this session uses".to_owned(),
             Origin::File(line) => format!("{}:{line} names", self.path()),
-            Origin::Env(_) | Origin::Preset => "the environment names".to_owned(),
+            Origin::Env(_) | Origin::Preset | Origin::Running(_) => "the environment names".to_owned(),
         };
-        if let Some(preset) = PRESETS.iter().find(|preset| preset.name == model.provider) {
+        if let Some(var) = preset(&model.provider).and_then(|preset| preset.key_var) {
             return Stop::configuration(format!(
-                "{named} provider \"{}\", which has no key; export {} or describe the provider in {}",
+                "{named} provider \"{}\", which has no key; export {var} or describe the provider in {}",
                 model.provider,
-                preset.key_var,
                 self.path()
             ));
         }
@@ -162,7 +210,20 @@ impl Config {
 
     /// What every command says that needs a model and has none.
     fn no_model(&self) -> Stop {
-        Stop::configuration(HOW_TO_GET_A_MODEL.replace("{config}", &self.path()))
+        let looked_for = match discover::looked_for(&self.looked_at) {
+            list if list.is_empty() => String::new(),
+            list => format!("\nNone runs on this machine now: looked for {list}."),
+        };
+        let ready: Vec<&str> = self.providers.iter().filter(|p| p.is_ready()).map(|p| p.name.as_str()).collect();
+        let choose = match ready.first() {
+            None => String::new(),
+            Some(name) => format!(
+                "\nReady, and only in need of a model: {}. `hames models` lists what they have; -m {name}/MODEL chooses.",
+                ready.join(", ")
+            ),
+        };
+        let how = HOW_TO_GET_A_MODEL.replace("{config}", &self.path());
+        Stop::configuration(how.replace("{found}", &(looked_for + &choose)))
     }
 
     fn path(&self) -> String {
@@ -190,7 +251,7 @@ impl Config {
 
     /// Variables that child processes do not get: everything that may hold a key, used or not.
     pub(crate) fn key_vars(&self) -> Vec<String> {
-        let mut out: Vec<String> = PRESETS.iter().map(|preset| preset.key_var.to_owned()).collect();
+        let mut out: Vec<String> = PRESETS.iter().filter_map(|preset| preset.key_var).map(str::to_owned).collect();
         out.extend(self.providers.iter().flat_map(|provider| provider.key_vars.iter().cloned()));
         out.sort();
         out.dedup();
@@ -205,6 +266,7 @@ impl Config {
             Origin::File(line) => format!("{}:{line}", self.path()),
             Origin::Env(var) => format!("${var}"),
             Origin::Preset => "built in".into(),
+            Origin::Running(title) => format!("found running: {title}"),
         }
     }
 }
@@ -214,25 +276,11 @@ impl Provider {
     pub(crate) fn is_ready(&self) -> bool {
         !self.base_url.is_empty()
             && self.missing_key_var.is_none()
-            && (self.key.is_some() || self.url_origin != Origin::Preset)
+            && (self.key.is_some() || !self.needs_key || self.url_origin != Origin::Preset)
     }
 
     fn readiness(&self) -> Origin {
         self.key.as_ref().map_or_else(|| self.url_origin.clone(), |key| key.origin.clone())
-    }
-
-    /// What is known of a model of this provider.
-    pub(crate) fn describe(&self, model: &ModelRef, session: Option<&Settings>) -> ModelInfo {
-        let known = self.models.iter().find(|m| m.id == model.id);
-        ModelInfo {
-            model: model.clone(),
-            context_window: session
-                .and_then(|settings| settings.context_window)
-                .or(known.and_then(|m| m.context_window))
-                .unwrap_or(DEFAULT_WINDOW),
-            max_output_tokens: known.and_then(|m| m.max_output).unwrap_or(DEFAULT_MAX_OUTPUT),
-            images: known.and_then(|m| m.images),
-        }
     }
 }
 
@@ -242,12 +290,13 @@ no model is configured. Any one of these gives you one:
   - a key in the environment:  export OPENAI_API_KEY=…   (or ANTHROPIC_API_KEY, OPENROUTER_API_KEY,
                                GOOGLE_GENERATIVE_AI_API_KEY)
   - a local server:            export OPENAI_BASE_URL=http://127.0.0.1:8080/v1
+  - a provider, added step by step:  hames providers add
   - a file, {config}:
       {
         \"model\": \"local/my-model\",
         \"providers\": { \"local\": { \"base_url\": \"http://127.0.0.1:8080/v1\" } }
       }
-`hames demo` shows a run without any model.";
+`hames demo` shows a run without any model.{found}";
 
 #[cfg(test)]
 mod tests {

@@ -7,10 +7,14 @@ mod keys;
 mod layers;
 mod nearest;
 mod policy;
+mod presets;
 mod providers;
 mod read;
 
-pub(crate) use file::{ModelsDev, Thinking};
+#[cfg(test)]
+pub(crate) use file::FileModel;
+pub(crate) use file::{LocalServers, ModelsDev, Thinking};
 pub(crate) use layers::{Chosen, Config, Origin};
+pub(crate) use nearest::nearest;
 pub(crate) use policy::Approve;
 pub(crate) use providers::{Provider, is_secret_name, shown_url};

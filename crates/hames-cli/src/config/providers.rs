@@ -4,68 +4,10 @@ use hames_protocol::{Sampling, ThinkingLevel};
 
 use super::file::{At, FileModel, FileProvider, Thinking, Timeouts};
 use super::layers::Origin;
+use super::presets::{Preset, preset};
 use super::read::is_http_url;
-use crate::env::{Env, host_of};
+use crate::env::Env;
 use crate::exit::Stop;
-
-/// A well-known endpoint, ready as soon as its key is in the environment.
-#[derive(Debug)]
-pub(crate) struct Preset {
-    pub(crate) name: &'static str,
-    pub(crate) key_var: &'static str,
-    /// A variable that replaces the base URL, and makes the provider ready by itself: a local server needs no key.
-    pub(crate) url_var: Option<&'static str>,
-    pub(crate) base_url: &'static str,
-    pub(crate) thinking: Option<Thinking>,
-    pub(crate) default_model: &'static str,
-    pub(crate) context_window: u64,
-    pub(crate) max_output: u64,
-}
-
-/// In the order in which they are preferred.
-pub(crate) const PRESETS: [Preset; 4] = [
-    Preset {
-        name: "openai",
-        key_var: "OPENAI_API_KEY",
-        url_var: Some("OPENAI_BASE_URL"),
-        base_url: "https://api.openai.com/v1",
-        thinking: Some(Thinking::Effort),
-        // Later ones refuse tools on this endpoint unless reasoning is switched off by name.
-        default_model: "gpt-5.4",
-        context_window: 1_050_000,
-        max_output: 128_000,
-    },
-    Preset {
-        name: "anthropic",
-        key_var: "ANTHROPIC_API_KEY",
-        url_var: None,
-        base_url: "https://api.anthropic.com/v1",
-        thinking: None,
-        default_model: "claude-sonnet-5",
-        context_window: 1_000_000,
-        max_output: 128_000,
-    },
-    Preset {
-        name: "openrouter",
-        key_var: "OPENROUTER_API_KEY",
-        url_var: None,
-        base_url: "https://openrouter.ai/api/v1",
-        thinking: Some(Thinking::Reasoning),
-        default_model: "anthropic/claude-sonnet-5",
-        context_window: 1_000_000,
-        max_output: 128_000,
-    },
-    Preset {
-        name: "google",
-        key_var: "GOOGLE_GENERATIVE_AI_API_KEY",
-        url_var: None,
-        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
-        thinking: Some(Thinking::Effort),
-        default_model: "gemini-3.7-flash",
-        context_window: 1_048_576,
-        max_output: 65_536,
-    },
-];
 
 /// A key and where it came from. Its `Debug` never shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -117,6 +59,8 @@ pub(crate) struct Provider {
     pub(crate) timeouts: Timeouts,
     /// The model that is meant where nobody names one.
     pub(crate) default_model: Option<&'static str>,
+    /// Whether it is known to answer nobody without a key.
+    pub(crate) needs_key: bool,
     /// Variables that hold keys of it: not passed on to child processes.
     pub(crate) key_vars: Vec<String>,
 }
@@ -125,21 +69,24 @@ impl Provider {
     /// The provider that the environment alone makes, if it does.
     pub(crate) fn of_preset(preset: &Preset, env: &Env) -> Result<Option<Provider>, Stop> {
         let url = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url)));
-        if env.get(preset.key_var).is_none() && url.is_none() {
+        if preset.key_var.and_then(|var| env.get(var)).is_none() && url.is_none() {
             return Ok(None);
         }
         Ok(Some(Self::known(preset, env)?))
     }
 
-    fn known(preset: &Preset, env: &Env) -> Result<Provider, Stop> {
+    /// A well-known provider with what the environment adds, a key or none.
+    pub(crate) fn known(preset: &Preset, env: &Env) -> Result<Provider, Stop> {
         let mut provider = Self::empty(preset.name);
         provider.base_url = preset.base_url.into();
         provider.thinking = preset.thinking;
-        provider.default_model = Some(preset.default_model);
-        provider.key = env
-            .get(preset.key_var)
-            .map(|value| Key { value: value.into(), origin: Origin::Env(preset.key_var.into()) });
-        provider.key_vars.push(preset.key_var.into());
+        provider.session_header = preset.session_header.map(str::to_owned);
+        provider.default_model = preset.default_model;
+        if let Some(var) = preset.key_var {
+            provider.key = env.get(var).map(|value| Key { value: value.into(), origin: Origin::Env(var.into()) });
+            provider.key_vars.push(var.into());
+        }
+        provider.needs_key = preset.key_var.is_some();
         if let Some((var, url)) = preset.url_var.and_then(|var| env.get(var).map(|url| (var, url))) {
             if !is_http_url(url) {
                 return Err(Stop::configuration(format!("{var} should be a URL that begins with http:// or https://")));
@@ -150,27 +97,16 @@ impl Provider {
             provider.base_url = url.into();
             provider.url_origin = Origin::Env(var.into());
         }
-        if host(&provider.base_url) == host(preset.base_url) {
-            provider.models.push(FileModel {
-                id: preset.default_model.into(),
-                context_window: Some(preset.context_window),
-                max_output: Some(preset.max_output),
-                ..FileModel::default()
-            });
-        }
         Ok(provider)
     }
 
     /// The provider the file describes; under a well-known name, what the file leaves out is what is known.
     pub(crate) fn of_file(name: &str, file: &FileProvider, env: &Env) -> Result<Provider, Stop> {
-        let mut provider = match PRESETS.iter().find(|preset| preset.name == name) {
+        let mut provider = match preset(name) {
             Some(preset) => Self::known(preset, env)?,
             None => Self::empty(name),
         };
         if let Some(url) = &file.base_url {
-            if host(&url.value) != host(&provider.base_url) {
-                provider.models.clear();
-            }
             provider.base_url.clone_from(&url.value);
             provider.url_origin = Origin::File(url.line);
         }
@@ -182,12 +118,10 @@ impl Provider {
             provider.missing_key_var = provider.key.is_none().then(|| var.clone());
             provider.key_vars.push(var.clone());
         }
-        for model in file.models.iter().rev() {
-            provider.models.retain(|known| known.id != model.id);
-            provider.models.insert(0, model.clone());
-        }
+        provider.models.clone_from(&file.models);
         provider.headers = file.headers.iter().map(|(name, text)| (name.clone(), text.value.clone())).collect();
-        provider.session_header = file.session_header.as_ref().map(|at| at.value.clone());
+        let session_header = file.session_header.as_ref().map(|at| at.value.clone());
+        provider.session_header = session_header.or(provider.session_header);
         provider.thinking = file.thinking.as_ref().map(|at| at.value).or(provider.thinking);
         provider.thinking_level = file.thinking_level.as_ref().map(|at| at.value);
         provider.catalog = file.catalog.as_ref().map(|at| at.value.clone());
@@ -196,6 +130,11 @@ impl Provider {
         provider.replay_reasoning = file.replay_reasoning.as_ref().map(|at| at.value);
         provider.timeouts = file.timeouts;
         Ok(provider)
+    }
+
+    /// A well-known server of one's own.
+    pub(crate) fn local(preset: &Preset) -> Provider {
+        Provider { thinking: preset.thinking, ..Self::at(preset.name, preset.base_url) }
     }
 
     /// A provider at a URL, without a key.
@@ -221,6 +160,7 @@ impl Provider {
             replay_reasoning: None,
             timeouts: Timeouts::default(),
             default_model: None,
+            needs_key: false,
             key_vars: Vec::new(),
         }
     }
@@ -238,11 +178,6 @@ impl Provider {
         out.extend(secrets_in(&self.base_url).map(str::to_owned));
         out
     }
-}
-
-/// The host a URL names, whose models are known by its name alone: another server behind a well-known name has its own.
-fn host(url: &str) -> String {
-    host_of(url.split_once("://").map_or(url, |(_, rest)| rest)).to_ascii_lowercase()
 }
 
 /// Keys among the parameters of a URL.

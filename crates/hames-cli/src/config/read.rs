@@ -5,17 +5,20 @@
 
 use std::path::Path;
 
-use hames_protocol::{Dial, ModelRef, Sampler, Sampling, ThinkingLevel};
+use hames_model::catalog::micros_of;
+use hames_protocol::{Dial, ModelRef, Price, Rates, Sampler, Sampling, ThinkingLevel};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
-use super::file::{At, FileCatalog, FileConfig, FileModel, FileProvider, ModelsDev, Thinking, Timeouts};
+use super::file::{At, FileCatalog, FileConfig, FileModel, FileProvider, LocalServers, ModelsDev, Thinking, Timeouts};
 use super::keys;
 use super::nearest::nearest;
 use crate::exit::Stop;
 
 /// Seconds beyond this (a day) are a slip of the finger.
 const MAX_TIMEOUT_S: u64 = 86_400;
+/// Ports that are looked at for a model server; more would be a scan.
+const MAX_PORTS: usize = 16;
 /// Characters of a wrong value that are repeated.
 const SHOWN_CHARS: usize = 40;
 
@@ -150,6 +153,7 @@ impl Reader<'_> {
                     "temperature" | "top_p" | "presence_penalty" | "frequency_penalty" => {
                         self.sampling(&mut model.sampling, property, &base)?;
                     }
+                    "price" => model.price = Some(self.price(&property.value, &key)?),
                     _ => {}
                 }
             }
@@ -194,6 +198,29 @@ impl Reader<'_> {
         read.map_err(|off| self.wrong(value, key, &format!("a number from 0 to {}, or \"auto\"", off.max)))
     }
 
+    fn price(&mut self, value: &Value<'_>, key: &str) -> Result<Price, Stop> {
+        let (mut input, mut output, mut rates) = (None, None, Rates::default());
+        for property in self.known(self.object(value, key)?, key, keys::PRICE) {
+            let key = format!("{key}.{}", property.name.as_str());
+            let micros = match &property.value {
+                Value::NumberLit(number) => micros_of(number.value),
+                _ => None,
+            };
+            let micros = Some(micros.ok_or_else(|| self.wrong(&property.value, &key, "dollars for a million tokens"))?);
+            match property.name.as_str() {
+                "input" => input = micros,
+                "output" => output = micros,
+                "cache_read" => rates.cache_read = micros,
+                "cache_write" => rates.cache_write = micros,
+                _ => {}
+            }
+        }
+        match (input, output) {
+            (Some(input), Some(output)) => Ok(Price { rates: Rates { input, output, ..rates }, tiers: Vec::new() }),
+            _ => Err(self.wrong(value, key, "an object with \"input\" and \"output\"")),
+        }
+    }
+
     fn timeouts(&mut self, value: &Value<'_>, key: &str) -> Result<Timeouts, Stop> {
         let mut out = Timeouts::default();
         for property in self.known(self.object(value, key)?, key, keys::TIMEOUTS) {
@@ -217,16 +244,38 @@ impl Reader<'_> {
         let mut out = FileCatalog::default();
         for property in self.known(self.object(value, key)?, key, keys::CATALOG) {
             let key = format!("{key}.{}", property.name.as_str());
-            if property.name.as_str() == "models_dev" {
-                out.models_dev = match &property.value {
-                    Value::BooleanLit(flag) if flag.value => ModelsDev::On,
-                    Value::BooleanLit(_) => ModelsDev::Off,
-                    Value::StringLit(url) if is_http_url(&url.value) => ModelsDev::At(url.value.to_string()),
-                    other => return Err(self.wrong(other, &key, "true, false or the URL of a mirror")),
-                };
+            match property.name.as_str() {
+                "models_dev" => out.models_dev = self.models_dev(&property.value, &key)?,
+                "local_servers" => out.local_servers = self.local_servers(&property.value, &key)?,
+                _ => {}
             }
         }
         Ok(out)
+    }
+
+    fn models_dev(&self, value: &Value<'_>, key: &str) -> Result<ModelsDev, Stop> {
+        match value {
+            Value::BooleanLit(flag) if flag.value => Ok(ModelsDev::On),
+            Value::BooleanLit(_) => Ok(ModelsDev::Off),
+            Value::StringLit(url) if is_http_url(&url.value) => Ok(ModelsDev::At(url.value.to_string())),
+            other => Err(self.wrong(other, key, "true, false or the URL of a mirror")),
+        }
+    }
+
+    fn local_servers(&self, value: &Value<'_>, key: &str) -> Result<LocalServers, Stop> {
+        let wrong = |value| self.wrong(value, key, "true, false or a list of at most 16 ports");
+        match value {
+            Value::BooleanLit(flag) => Ok(if flag.value { LocalServers::Usual } else { LocalServers::Off }),
+            Value::Array(array) if array.elements.len() <= MAX_PORTS => {
+                let port = |value: &Value<'_>| match value {
+                    Value::NumberLit(number) => number.value.parse().ok().filter(|port| *port > 0),
+                    _ => None,
+                };
+                let ports: Option<Vec<u16>> = array.elements.iter().map(port).collect();
+                ports.map(LocalServers::At).ok_or_else(|| wrong(value))
+            }
+            other => Err(wrong(other)),
+        }
     }
 
     fn model_ref(&self, value: &Value<'_>, key: &str) -> Result<Option<At<ModelRef>>, Stop> {

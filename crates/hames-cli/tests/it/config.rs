@@ -1,7 +1,6 @@
 //! Configuration, models, doctor, version.
 
-use hames_testkit::{Script, Turn, blocking};
-use serde_json::json;
+use hames_testkit::{Script, blocking};
 
 use crate::kit::User;
 
@@ -147,31 +146,6 @@ fn a_small_window_gets_the_lean_tools() {
         let body: serde_json::Value = provider.requests().last().unwrap().body.clone();
         assert_eq!(body["tools"].as_array().unwrap().len(), tools, "{window}");
     }
-}
-
-#[test]
-fn models_lists_every_provider_and_says_which_cannot_be_reached() {
-    let provider =
-        blocking(Script::new().models(json!({"data": [{"id": "a/one"}, {"id": "two"}]})).respond(|_| Turn::text("x")))
-            .unwrap();
-    let user = User::new();
-    let file = |dead: bool| {
-        let dead =
-            if dead { r#", "dead": {"base_url": "http://127.0.0.1:1/v1", "timeouts": {"connect_s": 2}}"# } else { "" };
-        format!(
-            r#"{{"model": "p/two", "providers": {{"p": {{"base_url": "{}", "models": [{{"id": "two", "context_window": 9000}}]}}{dead}}}}}"#,
-            provider.base_url()
-        )
-    };
-    user.write_config(&file(true));
-    let ended = user.ok(&["models"]);
-    assert!(ended.out.contains("p/a/one") && ended.out.contains("p/two  9,000 tokens  (default)"), "{}", ended.out);
-    assert!(ended.err.contains("dead"), "{}", ended.err);
-    let listed = user.ok(&["models", "--json"]).json();
-    assert_eq!(listed.len(), 2);
-    assert_eq!((listed[1]["model"].as_str(), listed[1]["default"].as_bool()), (Some("p/two"), Some(true)));
-    user.write_config(r#"{"model": "d/x", "providers": {"d": {"base_url": "http://127.0.0.1:1/v1"}}}"#);
-    assert_eq!(user.run(&["models"]).code, 1);
 }
 
 #[test]

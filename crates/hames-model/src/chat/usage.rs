@@ -53,7 +53,7 @@ pub(crate) fn stated_cost(usage: Option<&Value>, beside: Option<&Value>) -> Opti
         usage.get("cost").and_then(dollars).or_else(ticks)
     });
     let usd = in_usage.or_else(|| beside.and_then(dollars)).filter(|usd| usd.is_finite() && *usd >= 0.0)?;
-    Some(Cost { micros: (usd * 1e6).round() as u64, currency: "USD".into() })
+    Some(Cost { micros: (usd * 1e6).round() as u64, currency: "USD".into(), computed: false })
 }
 
 fn dollars(cost: &Value) -> Option<f64> {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a helper that fails here fails its test
 mod learned;
 mod limits;
+mod lists;
 mod matrix;
 mod requests;
 mod server;

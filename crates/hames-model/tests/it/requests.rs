@@ -1,6 +1,6 @@
 //! What is sent, and what a refusal becomes.
 
-use hames_model::{Endpoint, ListedModel, ThinkingDialect, list_models};
+use hames_model::{Endpoint, ThinkingDialect};
 use hames_protocol::{ErrorClass, ModelClient, RequestOptions, Sampler, Sampling, ThinkingLevel};
 
 use crate::server::*;
@@ -131,25 +131,6 @@ async fn a_prepared_request_can_be_sent_again_byte_for_byte() {
 async fn sending_without_preparing_is_an_error_and_no_panic() {
     let server = Server::start(vec![]).await;
     assert_eq!(server.model().send().await.err().map(|f| f.class), Some(ErrorClass::Internal));
-}
-
-#[tokio::test]
-async fn the_models_of_an_endpoint_are_listed() {
-    let list = r#"{"data":[{"id":"a/b","context_length":9000},{"id":"c"}]}"#;
-    let replies = vec![
-        response(200, "", list),
-        response(200, "", "<html>"),
-        response(401, "", "{}"),
-        vec![send("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{"), Act::Close],
-    ];
-    let server = Server::start(replies).await;
-    let listed = |id: &str, context_window| ListedModel { id: id.into(), context_window, max_output: None };
-    let found = list_models(&server.endpoint()).await.unwrap();
-    assert_eq!(found, [listed("a/b", Some(9000)), listed("c", None)]);
-    assert_eq!(server.requests()[0].line, "GET /v1/models HTTP/1.1");
-    assert_eq!(list_models(&server.endpoint()).await.unwrap_err().class, ErrorClass::WrongBaseUrl);
-    assert_eq!(list_models(&server.endpoint()).await.unwrap_err().class, ErrorClass::Auth);
-    assert_eq!(list_models(&server.endpoint()).await.unwrap_err().class, ErrorClass::Connection);
 }
 
 /// Keeps what is logged at debug level.

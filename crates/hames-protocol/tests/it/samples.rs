@@ -211,7 +211,7 @@ fn steps() -> Vec<Event> {
             finish_reason: Some("stop".into()),
             whole: true,
             usage: Some(usage()),
-            cost: Some(Cost { micros: 123_456, currency: "USD".into() }),
+            cost: Some(Cost { micros: 123_456, currency: "USD".into(), computed: true }),
             timings: Timings { first_token_ms: Some(0), total_ms: 9 },
             request_id: Some("r".into()),
         }

@@ -17,8 +17,8 @@ use async_trait::async_trait;
 use hames_agent::{Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, Watch};
 use hames_protocol::{
     Delivery, Envelope, Event, EventLog, Head, Item, MemoryBlobs, MemoryInbox, Mode, ModelClient, ModelInfo, ModelRef,
-    NobodyAnswers, OpenBlock, Part, Pending, PendingId, RunResult, Sampling, SessionCreated, SessionId, Settings,
-    ToolErrorClass,
+    NobodyAnswers, OpenBlock, Part, Pending, PendingId, Price, RunResult, Sampling, SessionCreated, SessionId,
+    Settings, ToolErrorClass,
 };
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, Tool, ToolSet};
 use tokio::sync::watch;
@@ -180,6 +180,8 @@ pub(crate) struct Setup {
     pub(crate) replies: Vec<Reply>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) window: u64,
+    /// What the model charges.
+    pub(crate) price: Option<Price>,
     pub(crate) system: String,
     pub(crate) retry: RetryPolicy,
     pub(crate) mode: Mode,
@@ -195,6 +197,7 @@ impl Setup {
             replies: replies.into_iter().collect(),
             max_steps: None,
             window: 128_000,
+            price: None,
             system: "Be brief.".into(),
             retry: RetryPolicy::default(),
             mode: Mode::Build,
@@ -245,10 +248,8 @@ impl Setup {
 
     fn agent(&mut self, trace: &Trace) -> (ScriptModel, Agent) {
         let info = ModelInfo {
-            model: ModelRef { provider: "test".into(), id: "script".into() },
-            context_window: self.window,
-            max_output_tokens: 4_096,
-            images: None,
+            price: self.price.clone(),
+            ..ModelInfo::new(ModelRef { provider: "test".into(), id: "script".into() }, self.window, 4_096)
         };
         let model = ScriptModel::new(info, self.replies.iter().cloned().collect::<VecDeque<_>>(), trace);
         let tools = self.tools.iter().cloned().map(|tool| Arc::new(tool.traced(trace)) as Arc<dyn Tool>).collect();
