@@ -4,6 +4,7 @@ mod border;
 mod deleting;
 mod edits;
 pub(crate) mod kit;
+mod model;
 mod paths;
 pub(crate) mod pictures;
 mod reading;
