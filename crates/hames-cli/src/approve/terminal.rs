@@ -51,7 +51,7 @@ impl Approver for Terminal {
                 let _ = reply.send(answer);
             })
             .ok()?;
-        let mut open = Open { hold: Some(hold), sink: self.sink.clone(), _cancel: cancel };
+        let mut open = Open { hold: Some(hold), _cancel: cancel };
         let decision = answer.await.ok().flatten()?;
         open.hold = None;
         Some((decision, "user".to_owned()))
@@ -61,16 +61,15 @@ impl Approver for Terminal {
 /// A question that stands. Dropped without an answer it ends the line the cursor is in.
 struct Open {
     hold: Option<Hold>,
-    sink: Sink,
     /// Closing it ends the thread.
     _cancel: std::io::PipeWriter,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        if let Some(hold) = self.hold.take() {
-            drop(hold);
-            self.sink.err(b"\n");
+        if self.hold.is_some() {
+            // Before anything that waited, so straight to the terminal.
+            print("\n");
         }
     }
 }
