@@ -205,6 +205,9 @@ fn is_expanded(word: &str) -> bool {
     word.contains(['$', '`', '*', '?', '[', '{'])
 }
 
+/// Characters that mean something in a pattern.
+const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
 /// Which paths a rule is about: the one it names with everything below it.
 ///
 /// Absolute, or relative to the workspace. `*` and `?` stand for characters within one name, `**` for any number of
@@ -245,7 +248,7 @@ impl PathPattern {
             };
         }
         let Ok(set) = set.build() else { return bad("it is too large") };
-        let is_fixed = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
+        let is_fixed = |part: &&str| !part.contains(WILDCARDS);
         let (fixed, rest) = plain.split_at(plain.iter().take_while(|part| is_fixed(part)).count());
         let root = if is_absolute { "/" } else { "" };
         let fixed = fixed.iter().fold(PathBuf::from(root), |path, part| path.join(part));
@@ -294,7 +297,14 @@ impl fmt::Debug for PathPattern {
 
 /// A path so that a pattern takes each of its characters literally.
 pub fn escaped(path: &str) -> String {
-    globset::escape(path)
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if WILDCARDS.contains(&c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// Which hosts a rule is about: one by its name or address, or with `*.` everything below a name, but not the name

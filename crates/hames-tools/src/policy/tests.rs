@@ -617,3 +617,75 @@ fn a_reason_shows_words_so_that_blanks_can_be_told() {
     assert_eq!(shown_words(&words), r#"printf "a b" "" "it's""#);
     assert!(shown_words(&vec!["x".repeat(50); 9]).ends_with('…'));
 }
+
+proptest::proptest! {
+    #![proptest_config(crate::testing::cases())]
+
+    #[test]
+    fn any_text_is_a_pattern_or_an_error_and_matching_it_ends(text in "\\PC{0,24}", path in "(/[a-c*.{}\\[]{1,4}){1,5}") {
+        if let Ok(pattern) = PathPattern::new(&text) {
+            pattern.matches(Path::new(&path), Path::new(ROOT));
+            pattern.fixed_part(Path::new(ROOT));
+        }
+        if let Ok(host) = HostPattern::new(&text) {
+            host.matches(&path);
+        }
+    }
+
+    #[test]
+    fn an_escaped_path_means_itself_and_what_is_below_and_nothing_beside(
+        path in "(/[ -.0-~]{1,6}){1,4}",
+        below in "[ -.0-~]{1,6}",
+    ) {
+        let is_odd = |part: &str| part.split('/').any(|name| name == "." || name == "..");
+        proptest::prop_assume!(!is_odd(&path) && !is_odd(&below));
+        let pattern = PathPattern::new(&escaped(&path)).unwrap();
+        let matches = |path: &str| pattern.matches(Path::new(path), Path::new(ROOT));
+        let (inner, beside) = (format!("{path}/{below}"), format!("{path}{below}"));
+        proptest::prop_assert!(matches(&path) && matches(&inner));
+        proptest::prop_assert!(!matches(&beside));
+    }
+
+    /// A rule that denies never misses what the same rule would allow.
+    #[test]
+    fn what_a_rule_would_allow_it_would_deny(
+        command in proptest::collection::vec("(git|push|-C|/bin/git|x|\\$y|a\\*)", 1..6),
+        rule in proptest::collection::vec("(git|push|-C|x)", 1..3),
+    ) {
+        let call = Call::new(Effect::Run).runs(&command.join(" "));
+        let of = |verdict, extra: &[&str]| {
+            let mut rules = rules(extra);
+            rules.push(Rule { verdict, about: About::Command(rule.clone()) });
+            call.under(&rules, &[])
+        };
+        if of(RuleVerdict::Allow, &["ask tool:T"]) == Verdict::Allow {
+            proptest::prop_assert_eq!(kind(&of(RuleVerdict::Deny, &[])), "deny");
+            proptest::prop_assert_eq!(kind(&of(RuleVerdict::Ask, &[])), "ask");
+        }
+    }
+
+    /// Granting what a question offers answers the same question.
+    #[test]
+    fn what_a_question_offers_answers_it(
+        paths in proptest::collection::vec(("(/work|/out)(/[ab]){0,2}", proptest::bool::ANY), 0..3),
+        commands in proptest::collection::vec("(rm|cd|X=1) [ab]", 0..3),
+        ask in proptest::bool::ANY,
+        texts in proptest::sample::subsequence(
+            vec!["ask any", "ask tool:T", "ask cmd:rm", "ask path:**/a", "allow cmd:rm a", "ask write:/out", "allow any"], 0..4),
+    ) {
+        let mut call = commands.iter().fold(Call::new(Effect::Run), |call, line| call.runs(line));
+        for (path, write) in &paths {
+            call = if *write { call.writes(path) } else { call.reads(path) };
+        }
+        if ask {
+            call = call.asks("sure?");
+        }
+        let rules = rules(&texts);
+        if let Verdict::Ask(question) = call.under(&rules, &[]) {
+            proptest::prop_assert!(!question.why.is_empty());
+            if !question.grants.is_empty() {
+                proptest::prop_assert_eq!(call.under(&rules, &question.grants), Verdict::Allow);
+            }
+        }
+    }
+}
