@@ -10,7 +10,7 @@ use hames_protocol::{
 };
 use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
-use hames_workspace::files::{LocalFs, LocalFsOptions};
+use hames_workspace::files::{LocalFs, LocalFsOptions, Overlay};
 use hames_workspace::shell::{LocalShell, LocalShellOptions};
 
 use crate::approve::Callback;
@@ -246,7 +246,7 @@ impl AgentBuilder {
             tools: tools.map_err(configuration)?,
             policy: self.policy,
             fs: Arc::new(fs),
-            preview: None,
+            preview: Some(Arc::new(Overlay::default())),
             shell,
             blobs: self.blobs,
             approver: self.approver,

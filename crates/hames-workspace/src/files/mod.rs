@@ -12,9 +12,12 @@ mod content;
 mod denied;
 mod diff;
 mod edit;
+mod ignores;
 mod image;
+mod listed;
 mod local;
 mod nearest;
+mod overlay;
 pub(crate) mod page;
 #[cfg(test)]
 mod properties;
@@ -38,6 +41,7 @@ use hames_tools::Tool;
 pub use content::Content;
 pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE};
 pub use local::{LocalFs, LocalFsOptions};
+pub use overlay::{Overlay, OverlayFs};
 pub use stage::remove_staged_beside;
 pub use tools::{Delete, Edit, List, Read, StrReplace, Write};
 

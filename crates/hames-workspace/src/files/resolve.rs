@@ -15,7 +15,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::sys::{self, Meta};
 
 /// Links on the way to a file; the kernel's own limit is 40.
-const MAX_LINKS: u32 = 40;
+pub(super) const MAX_LINKS: u32 = 40;
 
 /// Names looked through for a look-alike. A folder with more is not searched to its end.
 const MAX_NAMES: usize = 50_000;
@@ -90,7 +90,7 @@ pub(super) fn resolve(base: &Path, path: &Path, ending: Ending, reach: Reach) ->
 }
 
 /// The components that move: names and `..`.
-fn parts(path: &Path) -> impl Iterator<Item = OsString> {
+pub(super) fn parts(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -100,18 +100,19 @@ fn parts(path: &Path) -> impl Iterator<Item = OsString> {
 
 /// The one name in `folder` that looks like `name`, where there is exactly one.
 fn look_alike(folder: &Path, name: &OsStr) -> Option<OsString> {
-    let name = name.to_str()?;
-    // Only a blank or a character beyond ASCII can be written in two ways.
-    if !name.chars().any(|c| c == ' ' || !c.is_ascii()) {
-        return None;
-    }
+    let name = name.to_str().filter(|name| may_be_alike(name))?;
+    alike(name, std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.file_name()))
+}
+
+/// Whether a name can be written in another way too: only a blank or a character beyond ASCII can.
+pub(super) fn may_be_alike(name: &str) -> bool {
+    name.chars().any(|c| c == ' ' || !c.is_ascii())
+}
+
+/// The one among `others` that looks like `name`, where there is exactly one.
+pub(super) fn alike(name: &str, others: impl Iterator<Item = OsString>) -> Option<OsString> {
     let wanted = folded(name);
-    let mut alike = std::fs::read_dir(folder)
-        .ok()?
-        .take(MAX_NAMES)
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name())
-        .filter(|other| folded(&other.to_string_lossy()) == wanted);
+    let mut alike = others.take(MAX_NAMES).filter(|other| folded(&other.to_string_lossy()) == wanted);
     let found = alike.next()?;
     alike.next().is_none().then_some(found)
 }

@@ -36,11 +36,13 @@ fn deepest_missing<'p>(anchor: &Anchor, path: &'p Path) -> Option<(OwnedFd, &'p 
 
 fn near_names(folder: &OwnedFd, name: &str) -> Vec<String> {
     let Ok(names) = sys::names(folder, MAX_NAMES) else { return Vec::new() };
-    let names: Vec<String> = names
-        .into_iter()
-        .filter_map(|other| other.into_string().ok())
-        .filter(|other| other.len().abs_diff(name.len()) <= name.len())
-        .collect();
+    near(name, names.into_iter().filter_map(|other| other.into_string().ok()))
+}
+
+/// The names that are worth naming where `name` was not found among them.
+pub(super) fn near(name: &str, names: impl Iterator<Item = String>) -> Vec<String> {
+    let names: Vec<String> =
+        names.take(MAX_NAMES).filter(|other| other.len().abs_diff(name.len()) <= name.len()).collect();
     let lower = name.to_lowercase();
     if let Some(same) = names.iter().find(|other| other.to_lowercase() == lower) {
         return vec![same.clone()];

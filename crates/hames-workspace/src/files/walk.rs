@@ -17,12 +17,10 @@ use ignore::WalkBuilder;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::denied::DeniedNow;
+use super::ignores::VERSION_CONTROL;
 use super::local::{LocalFs, wrong_kind};
 use super::stage;
 use super::sys::{self, Meta};
-
-/// Where version control keeps its own files: of no use to a model, and large.
-const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 pub(super) fn walk(
     fs: &LocalFs,

@@ -24,7 +24,7 @@ use super::stage::{Ground, Spot, StageError, Temp, rename_cannot_be};
 use super::sys::{self, Meta};
 
 /// The largest content that is kept as a before-image: the limit of a blob. A larger file is not overwritten.
-const MAX_BEFORE: u64 = 256 * 1024 * 1024;
+pub(super) const MAX_BEFORE: u64 = 256 * 1024 * 1024;
 
 /// A content's hash as it is written everywhere.
 pub(crate) fn hash_of(content: &[u8]) -> String {

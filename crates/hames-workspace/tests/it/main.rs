@@ -3,6 +3,7 @@
 
 mod bench;
 mod files;
+mod overlay;
 mod recall;
 mod search;
 mod shell;

@@ -1,0 +1,133 @@
+//! What the proposals make of a path: pure, with no look at the disk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hames_protocol::{ChangeKind, Proposal, SessionState};
+
+/// What is to be seen at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// What is on disk there.
+    Disk,
+    /// A proposed file.
+    File(Proposal),
+    /// A folder: what the disk has in it, and what is proposed there.
+    Mixed,
+    /// A folder that holds only what is proposed: whatever the disk has there is gone.
+    Made,
+    /// Nothing.
+    Nothing,
+    /// Nothing, and nothing can be: a folder on the way is a proposed file.
+    BelowFile,
+}
+
+/// What is to be seen of an entry in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Child {
+    /// A proposed file, with its size.
+    File(u64),
+    /// A folder that proposals need.
+    Folder,
+    /// It is removed.
+    Gone,
+}
+
+/// Looks at one path.
+pub(super) fn look(state: &SessionState, path: &Path) -> Seen {
+    if !state.has_proposals() {
+        return Seen::Disk;
+    }
+    if let Some(key) = path.to_str() {
+        let own = state.proposals.get(key);
+        if let Some(file) = own.filter(|own| own.content.is_some()) {
+            return Seen::File(file.clone());
+        }
+        let is_folder = state.proposed_folders.contains(key) || holds_files(state, key);
+        match (own, is_folder) {
+            (Some(_), true) => return Seen::Made,
+            (Some(_), false) => return Seen::Nothing,
+            (None, true) => return Seen::Mixed,
+            (None, false) => {}
+        }
+    }
+    let above = path.ancestors().skip(1).filter_map(|folder| state.proposals.get(folder.to_str()?)).next();
+    match above {
+        None => Seen::Disk,
+        Some(file) if file.content.is_some() => Seen::BelowFile,
+        Some(_) => Seen::Nothing,
+    }
+}
+
+/// What the proposals make of a folder's entries.
+pub(super) fn children(state: &SessionState, folder: &Path) -> BTreeMap<String, Child> {
+    let mut children = BTreeMap::new();
+    let Some(folder) = folder.to_str() else { return children };
+    for (rest, proposal) in below(&state.proposals, folder) {
+        match (rest.split_once('/'), &proposal.content) {
+            (Some((name, _)), Some(_)) => {
+                children.insert(name.to_owned(), Child::Folder);
+            }
+            (None, Some(content)) => {
+                children.insert(rest.to_owned(), Child::File(content.bytes));
+            }
+            // A folder may stand where something else was removed.
+            (None, None) => {
+                children.entry(rest.to_owned()).or_insert(Child::Gone);
+            }
+            (Some(_), None) => {}
+        }
+    }
+    let prefix = prefix(folder);
+    for made in state.proposed_folders.range(prefix.clone()..).take_while(|made| made.starts_with(&prefix)) {
+        let name = made[prefix.len()..].split('/').next().unwrap_or_default();
+        children.insert(name.to_owned(), Child::Folder);
+    }
+    children
+}
+
+/// Files and folders that would be below a folder though they are not on disk as such: every proposed content, and every
+/// folder that was made.
+pub(super) fn proposed_below<'s>(
+    state: &'s SessionState,
+    folder: &str,
+) -> impl Iterator<Item = (String, Option<&'s Proposal>)> {
+    let prefix = prefix(folder);
+    let files = below(&state.proposals, folder)
+        .filter(|(_, proposal)| proposal.content.is_some())
+        .map(|(rest, proposal)| (rest.to_owned(), Some(proposal)));
+    let made = state.proposed_folders.range(prefix.clone()..);
+    let made: Vec<_> = made.map_while(|made| made.strip_prefix(&prefix)).map(|rest| (rest.to_owned(), None)).collect();
+    files.chain(made)
+}
+
+/// Whether the rules of ignore files may differ from those on disk.
+pub(super) fn touches_rules(state: &SessionState) -> bool {
+    let is_rules = |path: &String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        matches!(name, ".gitignore" | ".ignore") || path.ends_with("/.git/info/exclude")
+    };
+    state.proposals.keys().any(is_rules)
+}
+
+/// Whether links on disk may lead elsewhere than the disk says, because one of them is gone.
+pub(super) fn touches_links(state: &SessionState) -> bool {
+    state.proposals.values().any(|proposal| proposal.kind == ChangeKind::Link)
+}
+
+fn holds_files(state: &SessionState, folder: &str) -> bool {
+    below(&state.proposals, folder).any(|(_, proposal)| proposal.content.is_some())
+}
+
+/// The proposals below a folder, by path from there.
+fn below<'s>(
+    proposals: &'s BTreeMap<String, Proposal>,
+    folder: &str,
+) -> impl Iterator<Item = (&'s str, &'s Proposal)> + use<'s> {
+    let prefix = prefix(folder);
+    proposals.range(prefix.clone()..).map_while(move |(path, proposal)| Some((path.strip_prefix(&prefix)?, proposal)))
+}
+
+fn prefix(folder: &str) -> String {
+    if folder.ends_with('/') { folder.to_owned() } else { format!("{folder}/") }
+}
