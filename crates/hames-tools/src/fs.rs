@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use hames_protocol::{BlobStore, SessionState};
+use async_trait::async_trait;
+use hames_protocol::{BlobStore, Emit, Failure, SessionId, SessionState};
 
 /// A path the model wrote, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -323,6 +324,7 @@ fn happen(staged: Box<dyn Staged>, record: RecordChange<'_>) -> Result<StagedCha
 }
 
 /// Lays the session's proposals over a filesystem: what file tools run against in Analyze.
+#[async_trait]
 pub trait Preview: Send + Sync {
     /// The filesystem as it would be. `state` holds the proposals and is kept current while calls run; `blobs` their
     /// content.
@@ -332,4 +334,24 @@ pub trait Preview: Send + Sync {
         state: Arc<Mutex<SessionState>>,
         blobs: Arc<dyn BlobStore>,
     ) -> Arc<dyn FsProvider>;
+
+    /// Finishes forward what was being applied to `base` when its process died, and records that to `emit`. Does nothing
+    /// where nothing is under way; fails only where it cannot be recorded.
+    async fn finish(
+        &self,
+        base: Arc<dyn FsProvider>,
+        session: &SessionId,
+        state: &SessionState,
+        blobs: Arc<dyn BlobStore>,
+        emit: &dyn Emit,
+    ) -> Result<Finished, Failure>;
+}
+
+/// What became of proposals whose application was cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finished {
+    /// Absolute paths that are as proposed now.
+    pub applied: Vec<String>,
+    /// Absolute paths that were left alone, each with the reason: somebody else changed them meanwhile.
+    pub left: Vec<(String, String)>,
 }

@@ -2,7 +2,7 @@
 //!
 //! The rules are those of [`walk`](super::walk) over the local one: `.ignore` before `.gitignore` before
 //! `.git/info/exclude`, nearer files before those above. In a repository they come from all of it, elsewhere from the
-//! root downwards and never from above. Each folder's files are read once.
+//! root downwards, for a walk outside from where that begins, and never from above. Each folder's files are read once.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,11 +36,18 @@ struct Rules {
 }
 
 impl<'f> Ignores<'f> {
-    pub(super) fn new(fs: &'f dyn FsProvider) -> Self {
+    /// The rules for a walk from a folder.
+    pub(super) fn new(fs: &'f dyn FsProvider, from: &Path) -> Self {
         let root = fs.root();
         let is_repository = |folder: &&Path| [".git", ".jj"].iter().any(|name| stat(fs, &folder.join(name)).is_some());
         // `.ignore` files count above the repository too, so in one everything above does.
-        let top = if root.ancestors().any(|folder| is_repository(&folder)) { Path::new("/") } else { root };
+        let top = if root.ancestors().any(|folder| is_repository(&folder)) {
+            Path::new("/")
+        } else if from.starts_with(root) {
+            root
+        } else {
+            from
+        };
         Self { fs, top: top.to_owned(), folders: HashMap::new() }
     }
 

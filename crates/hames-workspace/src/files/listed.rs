@@ -23,7 +23,7 @@ pub(super) fn walk(
         let _ = visit(seen(from.clone(), &stat));
         return Ok(());
     }
-    let mut ignores = (!options.no_ignore).then(|| Ignores::new(fs));
+    let mut ignores = (!options.no_ignore).then(|| Ignores::new(fs, &from.abs));
     // The folders that are being looked through, the innermost last.
     let mut open = vec![(from.clone(), fs.list(from)?.into_iter())];
     while let Some((folder, entries)) = open.last_mut() {

@@ -41,7 +41,7 @@ use hames_tools::Tool;
 pub use content::Content;
 pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE};
 pub use local::{LocalFs, LocalFsOptions};
-pub use overlay::{Overlay, OverlayFs};
+pub use overlay::{Applied, ApplyError, Changes, Mismatch, OpenChange, Overlay, OverlayFs, What};
 pub use stage::remove_staged_beside;
 pub use tools::{Delete, Edit, List, Read, StrReplace, Write};
 

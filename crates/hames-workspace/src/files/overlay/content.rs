@@ -99,11 +99,15 @@ impl Contents {
         Ok(content)
     }
 
+    /// The runtime to wait on for blobs. Only from work that may block.
+    pub(super) fn runtime(&self) -> io::Result<Handle> {
+        let runtime = self.runtime.clone().or_else(|| Handle::try_current().ok());
+        runtime.ok_or_else(|| io::Error::other("proposed content can only be used within a runtime"))
+    }
+
     /// Part of a blob, not one byte less than asked for.
     fn piece(&self, blob: &BlobRef, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
-        let runtime = self.runtime.clone().or_else(|| Handle::try_current().ok());
-        let runtime = runtime.ok_or_else(|| io::Error::other("proposed content can only be read within a runtime"))?;
-        let read = runtime.block_on(self.blobs.get(&blob.hash, offset, bytes));
+        let read = self.runtime()?.block_on(self.blobs.get(&blob.hash, offset, bytes));
         let piece = read.map_err(|error: LogError| io::Error::other(error.to_string()))?;
         if piece.len() as u64 == bytes {
             return Ok(piece);

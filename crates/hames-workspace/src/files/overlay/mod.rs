@@ -10,6 +10,7 @@
 //!
 //! What it does not do: rights that the disk would refuse a change for are found when it is applied.
 
+mod apply;
 mod content;
 mod resolve;
 mod staged;
@@ -21,9 +22,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hames_protocol::{BlobRef, BlobStore, Proposal, SessionState};
+use async_trait::async_trait;
+use hames_protocol::{BlobRef, BlobStore, Emit, Failure, Proposal, SessionId, SessionState};
 use hames_tools::{
-    DirEntry, Expect, FileKind, FileStat, FsError, FsPath, FsProvider, Preview, Staged, WalkEntry, WalkOptions,
+    DirEntry, Expect, FileKind, FileStat, Finished, FsError, FsPath, FsProvider, Preview, Staged, WalkEntry,
+    WalkOptions,
 };
 use tokio::runtime::Handle;
 
@@ -31,6 +34,7 @@ use super::ignores;
 use super::local::{io_failure, wrong_kind};
 use super::resolve::Ending;
 use super::suggest;
+pub use apply::{Applied, ApplyError, Changes, Mismatch, OpenChange, What};
 use content::{Cache, Contents};
 use view::{Child, Seen};
 
@@ -66,6 +70,7 @@ pub struct Overlay {
     cache: Arc<Cache>,
 }
 
+#[async_trait]
 impl Preview for Overlay {
     fn over(
         &self,
@@ -75,6 +80,17 @@ impl Preview for Overlay {
     ) -> Arc<dyn FsProvider> {
         let contents = Contents { cache: self.cache.clone(), blobs, runtime: Handle::try_current().ok() };
         Arc::new(OverlayFs { base, state, contents })
+    }
+
+    async fn finish(
+        &self,
+        base: Arc<dyn FsProvider>,
+        session: &SessionId,
+        state: &SessionState,
+        blobs: Arc<dyn BlobStore>,
+        emit: &dyn Emit,
+    ) -> Result<Finished, Failure> {
+        Changes::new(session.clone(), base, blobs).finish(state, emit).await
     }
 }
 

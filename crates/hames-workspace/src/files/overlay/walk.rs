@@ -1,7 +1,8 @@
 //! Visiting everything that would be below a folder.
 //!
 //! The filesystem below walks itself, and what it finds is mended on the way: what is gone is left out, what is proposed
-//! comes in its place in the order. Only where the rules of ignore files would be others is everything listed anew.
+//! comes in its place in the order. Only where the rules of ignore files would be others is everything listed anew. (What
+//! an ignore file that is a link to a proposed file would say is not looked at.)
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -86,7 +87,7 @@ impl OverlayFs {
             let state = self.state();
             view::proposed_below(&state, folder).map(|(rest, file)| (rest, file.cloned())).collect()
         };
-        let mut ignores = (!options.no_ignore).then(|| Ignores::new(self));
+        let mut ignores = (!options.no_ignore).then(|| Ignores::new(self, &from.abs));
         let mut entries = BTreeMap::new();
         for (rest, file) in below {
             if self.is_shown(&from.abs, &rest, file.is_none(), options, &mut ignores) {

@@ -204,7 +204,7 @@ pub(crate) fn picture(fs: &dyn FsProvider, paths: &[String]) -> Vec<String> {
             lines.push(format!("{how}{path}: {said}"));
         }
     }
-    for from in [".", "a", "a/b", "b", "l"] {
+    for from in [".", "a", "l"] {
         for options in [
             WalkOptions::default(),
             WalkOptions { no_ignore: true, ..WalkOptions::default() },
