@@ -9,6 +9,7 @@ use hames_protocol::{
     MemoryInbox, MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId,
     SessionState, Settings, SettingsChanged,
 };
+use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, Recorder, locked};
@@ -183,6 +184,22 @@ impl Session {
         recorder.record(events).await
     }
 
+    /// Records what belongs to no run: what a person decides about the session. Only one at a time, and none beside a
+    /// run.
+    pub fn emit(&self, watch: Arc<dyn Watch>) -> Arc<dyn Emit> {
+        Arc::new(self.recorder(watch))
+    }
+
+    /// Finishes forward what was being applied to the files when its process died; [`run`](Self::run) begins with it.
+    /// Says what could not be finished, once.
+    pub async fn finish_changes(&self, agent: &mut Agent, watch: &Arc<dyn Watch>) -> Result<Finished, Failure> {
+        let state = self.state().clone();
+        if state.applying.is_empty() {
+            return Ok(Finished::default());
+        }
+        agent.door.finish_changes(&self.id, &state, &self.recorder(Arc::clone(watch))).await
+    }
+
     /// Shows the session's first event to the first who watches.
     async fn introduce(&self, watch: &Arc<dyn Watch>) {
         let created = locked(&self.unseen).take();
@@ -213,7 +230,7 @@ impl Session {
     ) -> RunEnd {
         self.introduce(&watch).await;
         let ready = match says_something(&input.parts, None) {
-            true => self.make_ready(&watch).await,
+            true => self.make_ready(agent, &watch).await,
             false => Err(Failure::new(ErrorClass::Usage, "The message is empty. Say what is to be done.")),
         };
         let recorder = Arc::new(self.recorder(watch));
@@ -229,13 +246,14 @@ impl Session {
         }
     }
 
-    /// A run of this value that did not come to its end (its future was dropped, or the log failed) is closed first.
-    async fn make_ready(&self, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
-        if self.state().open_run.is_none() {
-            return Ok(());
+    /// A run of this value that did not come to its end (its future was dropped, or the log failed) is closed first, and
+    /// what was being applied is finished.
+    async fn make_ready(&self, agent: &mut Agent, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
+        if self.state().open_run.is_some() {
+            self.replay().await?;
+            self.recover(watch).await?;
         }
-        self.replay().await?;
-        self.recover(watch).await
+        self.finish_changes(agent, watch).await.map(|_| ())
     }
 
     async fn recorded_run(

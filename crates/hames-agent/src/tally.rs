@@ -38,6 +38,8 @@ impl Tally {
             }
             Event::ToolCall(_) => self.calls += 1,
             Event::FileChanged(changed) => self.changing.push((changed.call_id.clone(), changed.path.clone())),
+            // Changes that were applied belong to no call that is open.
+            Event::ChangesApplied(_) => self.changing.clear(),
             Event::ToolDone(done) => self.changing.retain(|(call, _)| *call != done.call_id),
             Event::ToolError(error) => {
                 self.errors += 1;

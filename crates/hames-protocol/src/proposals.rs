@@ -130,6 +130,13 @@ pub(crate) fn settle(
     settled
 }
 
+/// Whether anything is proposed below a folder.
+pub(crate) fn holds_any(proposals: &BTreeMap<String, Proposal>, folders: &BTreeSet<String>, folder: &str) -> bool {
+    let from = format!("{folder}/");
+    let next = proposals.range(from.clone()..).next().map(|(path, _)| path).into_iter();
+    next.chain(folders.range(from..).next()).any(|path| is_below(path, folder))
+}
+
 /// Whether an absolute path lies below a folder.
 fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))

@@ -124,6 +124,15 @@ impl SessionState {
         proposals::settle(&mut self.proposals, &mut self.proposed_folders, paths)
     }
 
+    /// The paths of the open proposals, as a person counts them: a folder is one of its own only where nothing would be in
+    /// it.
+    pub fn open_changes(&self) -> impl Iterator<Item = &str> {
+        let holds = |folder: &str| proposals::holds_any(&self.proposals, &self.proposed_folders, folder);
+        let empty =
+            self.proposed_folders.iter().filter(move |folder| !self.proposals.contains_key(*folder) && !holds(folder));
+        self.proposals.keys().chain(empty).map(String::as_str)
+    }
+
     /// Whether anything is proposed and open.
     pub fn has_proposals(&self) -> bool {
         !self.proposals.is_empty() || !self.proposed_folders.is_empty()

@@ -25,7 +25,7 @@ use hames_protocol::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FsProvider, LockTable, Policy, Preview, Rule, Secrets, ShellProvider, ToolFailure, ToolSet};
+use crate::{Finished, FsProvider, LockTable, Policy, Preview, Rule, Secrets, ShellProvider, ToolFailure, ToolSet};
 pub use admit::Admitted;
 use call::{Ended, Job, Origin};
 
@@ -215,6 +215,23 @@ impl Door {
             origins.insert(tasks.spawn(job.carry_out()).id(), origin);
         }
         (tasks, origins)
+    }
+
+    /// Finishes forward what was being applied when its process died. Does nothing where nothing is under way, or where
+    /// this door has nothing that could.
+    pub async fn finish_changes(
+        &self,
+        session: &SessionId,
+        state: &SessionState,
+        emit: &dyn Emit,
+    ) -> Result<Finished, Failure> {
+        let Parts { preview, fs, blobs, .. } = self.parts.as_ref();
+        match preview {
+            Some(preview) if !state.applying.is_empty() => {
+                preview.finish(fs.clone(), session, state, blobs.clone(), emit).await
+            }
+            _ => Ok(Finished::default()),
+        }
     }
 
     /// Answers every call with the same error, without running any: the step was cut, or its output limit was hit.

@@ -1,6 +1,6 @@
 //! Open proposals as a person looks at them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hames_protocol::{BlobRef, CallId, ChangeKind, Diff, Proposal, SessionState};
 use hames_tools::FsError;
@@ -12,7 +12,7 @@ use super::super::super::text::Text;
 use super::Changes;
 use super::perform::Disk;
 use super::plan::{self, Found, Strictness};
-use super::select::{Picked, is_below};
+use super::select::Picked;
 
 /// What would happen to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +62,16 @@ impl Changes {
     ) -> Result<Vec<OpenChange>, hames_protocol::Failure> {
         let all = Picked::all(state);
         let picked = if places.is_empty() { all.clone() } else { Picked::at(state, places) };
+        // Folders that only hold what is proposed are no change of their own.
+        let listed: BTreeSet<String> = state.open_changes().map(String::from).collect();
         let disk = self.disk.clone();
         super::blocking(move || {
             let found = disk.look(&all);
             // Judged together: what one makes room for is no mismatch of another.
             let (_, wrong) = plan::plan(&all, &found, Strictness::Fresh);
             let wrong: BTreeMap<String, String> = wrong.into_iter().map(|wrong| (wrong.path, wrong.reason)).collect();
-            let needed = |folder: &str| all.proposals.keys().chain(&all.folders).any(|path| is_below(path, folder));
-            let folders = picked.folders.iter().filter(|path| !needed(path) && !all.proposals.contains_key(*path));
+            let folders =
+                picked.folders.iter().filter(|path| listed.contains(*path) && !all.proposals.contains_key(*path));
             let mut open: Vec<OpenChange> = picked
                 .proposals
                 .iter()
