@@ -10,7 +10,7 @@ use hames_model::{ChatModel, Endpoint, LearnedFile, Proxy, Secret, ThinkingDiale
 use hames_protocol::{Approver, BlobSource, Failure, InstructionFile, Mode, Part, SessionId, Settings};
 use hames_skills::Instructions;
 use hames_store::Store;
-use hames_tools::{Policy, Rule, Secrets, ShellProvider};
+use hames_tools::{Finished, Policy, Rule, Secrets, ShellProvider};
 use hames_workspace::files::remove_staged_beside;
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
 
@@ -21,7 +21,7 @@ use crate::config::{Chosen, Config, Provider, Thinking};
 use crate::env::Env;
 use crate::exit::Stop;
 use crate::home::Home;
-use crate::output::say;
+use crate::output::{clean, say};
 
 /// The hidden name under which this program is its own reaper.
 pub(crate) const REAPER: &str = "__reap";
@@ -73,6 +73,13 @@ pub(crate) struct Ground<'a> {
     pub(crate) store: &'a Store,
 }
 
+/// How a run ended.
+pub(crate) struct Ended {
+    pub(crate) end: RunEnd,
+    /// Proposals that are open, of a run that could only propose.
+    pub(crate) proposals: usize,
+}
+
 /// What a run is given.
 pub(crate) struct Job<'a> {
     pub(crate) ground: Ground<'a>,
@@ -91,7 +98,7 @@ pub(crate) struct Job<'a> {
 
 impl Job<'_> {
     /// Runs to the end. `Err` only where it came to no run.
-    pub(crate) async fn run(self) -> Result<RunEnd, Failure> {
+    pub(crate) async fn run(self) -> Result<Ended, Failure> {
         let ports = Ports { log: self.ground.store.log(), clock: Arc::new(SystemClock) };
         let mut session = Session::resume(ports, self.session.clone()).await?;
         session.cut_changes().iter().for_each(|file| remove_staged_beside(file));
@@ -101,10 +108,11 @@ impl Job<'_> {
         let shell: Arc<dyn ShellProvider> = Arc::new(self.shell()?);
         let recorded = instructions.iter().map(recorded).collect();
         let mut agent = self.agent(Arc::clone(&shell), instructions, &settings)?;
+        unfinished(&session.finish_changes(&mut agent, &self.watch).await?);
         let mode = settings.mode.unwrap_or_default();
         let input = RunInput {
             parts: self.parts().await?,
-            note: Some(self.note(mode)),
+            note: Some(run_note(mode, &local_date(SystemClock.now_ms()), &session.state())),
             idempotency_id: None,
             mode,
             settings,
@@ -112,7 +120,8 @@ impl Job<'_> {
         };
         let end = session.run(&mut agent, input, &self.control, Arc::clone(&self.watch)).await;
         shell.sweep().await;
-        Ok(end)
+        let proposals = if mode == Mode::Analyze { session.state().open_changes().count() } else { 0 };
+        Ok(Ended { end, proposals })
     }
 
     /// What holds for this run from its beginning to its end: the session's settings, and for what they leave open those
@@ -190,11 +199,6 @@ impl Job<'_> {
         }
         Ok(parts)
     }
-
-    fn note(&self, mode: Mode) -> String {
-        let today = local_date(SystemClock.now_ms());
-        run_note(mode, &shown(&self.folder), &today)
-    }
 }
 
 /// What models refused before, kept in the home.
@@ -203,6 +207,17 @@ fn learned(home: &Home) -> Arc<LearnedFile> {
     let (learned, notice) = LearnedFile::open(home.learned(), now);
     notice.iter().for_each(|notice| say(&format!("hames: {notice}")));
     Arc::new(learned)
+}
+
+/// Says what an apply that was cut left undone.
+pub(crate) fn unfinished(finished: &Finished) {
+    for (path, reason) in &finished.left {
+        say(&format!(
+            "hames: applying changes was cut, and {} was left alone: {}; it stays proposed",
+            clean::line(path),
+            clean::line(reason)
+        ));
+    }
 }
 
 fn recorded(file: &hames_skills::Instructions) -> InstructionFile {

@@ -19,14 +19,14 @@ use crate::catalog::refresh::{self, Noticing};
 use crate::catalog::{age, missing};
 use crate::cli::{Cli, RunArgs};
 use crate::config::{Approve, Chosen, Config};
-use crate::engine::{Ground, Job, with_store};
+use crate::engine::{Ended, Ground, Job, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
 use crate::logging;
 use crate::output::json::{Deltas, JsonLines, print_failure};
 use crate::output::printer::Printer;
-use crate::output::text::Text;
+use crate::output::text::{self, Text};
 use crate::output::watch::{Renderer, Screen};
 use crate::output::{Style, clean, say, say_failure};
 use crate::resolve::{Named, first_name, named, settings_of};
@@ -152,6 +152,7 @@ impl Request {
     }
 
     fn run_on(self, ground: Ground<'_>, rules: Vec<Rule>, signals: &Signals) -> Result<u8, Stop> {
+        let shown = self.shown;
         let target = self.target(ground.store, ground.config)?;
         let chosen = target.chosen.clone();
         say_missing(&chosen, ground.config);
@@ -184,7 +185,10 @@ impl Request {
             _ if printed.is_err() && !signals.came() => Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed)),
             Err(_) if was_closed => Err(Stop::OutputClosed),
             Err(failure) => Err(failure.into()),
-            Ok(end) => {
+            Ok(Ended { end, proposals }) => {
+                if shown == Shown::Text && proposals > 0 {
+                    say(&proposed(proposals));
+                }
                 if end.failure.is_some_and(|failure| failure.class == ErrorClass::ModelNotFound) {
                     runtime.block_on(say_near(&chosen, ground));
                 }
@@ -300,6 +304,16 @@ async fn say_near(chosen: &Chosen, ground: Ground<'_>) {
     if let Some(missing) = missing.filter(|missing| !missing.near.is_empty()) {
         say(&format!("hames: {} has {}", chosen.provider.name, missing.near.join(", ")));
     }
+}
+
+/// What can be done about proposals.
+fn proposed(count: usize) -> String {
+    let (changes, them) = if count == 1 { ("change", "it") } else { ("changes", "them") };
+    format!(
+        "hames: {} proposed {changes}, nothing is modified yet\n  `hames changes show` shows {them}, `hames changes apply` \
+         makes {them}, `hames changes discard` drops {them}",
+        text::count(count as u64)
+    )
 }
 
 /// The session a run writes.

@@ -509,8 +509,9 @@ fn analyze_changes_nothing() {
     let ended = user.ok(&["run", "--json", "x"]);
     assert_eq!(tree(&user.project()), before);
     let types = ended.types();
-    assert_eq!(types.iter().filter(|name| *name == "tool.error").count(), 3, "{ended:?}");
-    assert_eq!(types.iter().filter(|name| *name == "tool.done").count(), 1, "{ended:?}");
+    assert_eq!(types.iter().filter(|name| *name == "change.proposed").count(), 2, "{ended:?}");
+    assert_eq!(types.iter().filter(|name| *name == "tool.error").count(), 1, "{ended:?}");
+    assert_eq!(types.iter().filter(|name| *name == "tool.done").count(), 3, "{ended:?}");
     assert_eq!(ended.event("tool.error")["class"], "refused");
 }
 
