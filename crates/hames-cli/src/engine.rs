@@ -49,6 +49,8 @@ pub(crate) fn endpoint(provider: &Provider, config: &Config, env: &Env) -> Endpo
         Thinking::Type => ThinkingDialect::Type,
     });
     endpoint.replay_reasoning = provider.replay_reasoning;
+    endpoint.thinking_tags = provider.thinking_tags.unwrap_or(endpoint.thinking_tags);
+    endpoint.text_tool_calls = provider.text_tool_calls.unwrap_or(endpoint.text_tool_calls);
     let given = &provider.timeouts;
     for (limit, seconds) in [
         (&mut endpoint.timeouts.connect, given.connect_s),

@@ -3,6 +3,7 @@
 mod answer;
 mod calls;
 mod client;
+mod content;
 mod decode;
 mod encode;
 mod learning;
@@ -10,7 +11,9 @@ mod mend;
 mod parameters;
 mod reasoning;
 mod render;
+mod spoken;
 mod stream;
+mod tags;
 mod usage;
 mod wire;
 

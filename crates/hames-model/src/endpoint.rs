@@ -109,6 +109,10 @@ pub struct Endpoint {
     /// Whether reasoning goes back with later requests: all of it, none of it, or (unset) what providers insist on:
     /// `reasoning_details` always, `reasoning_content` where it came together with tool calls.
     pub replay_reasoning: Option<bool>,
+    /// Whether reasoning that stands in the text between thinking tags (`<think>` and its kin) is taken for reasoning.
+    pub thinking_tags: bool,
+    /// Whether an answer of nothing but calls, written as text in the way of local models, is taken for calls.
+    pub text_tool_calls: bool,
     /// How long to wait.
     pub timeouts: Timeouts,
     /// Where requests go through.
@@ -128,6 +132,8 @@ impl Endpoint {
             session_header: None,
             thinking: None,
             replay_reasoning: None,
+            thinking_tags: true,
+            text_tool_calls: true,
             timeouts: Timeouts::default(),
             proxy: None,
             remedies: Remedies::default(),
@@ -165,6 +171,8 @@ impl fmt::Debug for Endpoint {
             .field("session_header", &self.session_header)
             .field("thinking", &self.thinking)
             .field("replay_reasoning", &self.replay_reasoning)
+            .field("thinking_tags", &self.thinking_tags)
+            .field("text_tool_calls", &self.text_tool_calls)
             .field("timeouts", &self.timeouts)
             .field("proxy", &self.proxy)
             .field("remedies", &self.remedies)

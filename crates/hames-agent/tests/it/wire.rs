@@ -260,3 +260,70 @@ async fn one_connection_serves_a_whole_run() {
         assert_eq!(provider.other_requests(), Vec::<String>::new());
     }
 }
+
+#[tokio::test]
+async fn a_call_spoken_as_text_goes_through_the_door_and_back_as_a_call() {
+    let spoken = "<think>\nI look.\n</think>\n\n<tool_call>\n{\"name\": \"Read\", \"arguments\": {\"path\": \"chaos-0.txt\"}}\n</tool_call>";
+    for chunk in [1, 7, 1_000] {
+        let turns = vec![Turn::text(spoken).chunk_chars(chunk), Turn::text("Done.")];
+        let (hames, provider) = completed(turns, None).await;
+        let requests = provider.requests();
+        let answer = assistants(&requests[1])[0];
+        // Thoughts between tags stay where they are, and the id is ours.
+        assert_eq!(answer["content"], Value::Null, "{answer}");
+        assert_eq!(answer["tool_calls"][0]["function"]["name"], "Read");
+        assert!(!answer["tool_calls"][0]["id"].as_str().unwrap().is_empty());
+        assert_eq!(requests[1].tool_results()[0].1, "mark 0\n");
+        let types = hames.types().join(" ");
+        assert!(types.contains("reasoning.done tool.call step.done tool.start tool.done"), "{types}");
+    }
+    // Switched off, it is what the model said.
+    let script = Script::new().turns([Turn::text(spoken)]);
+    let (mut hames, provider) = over_http(script, file_tools(), |endpoint| {
+        endpoint.text_tool_calls = false;
+        endpoint.thinking_tags = false;
+    })
+    .await;
+    ended(&hames.run("go").await, RunResult::Complete, 0);
+    assert_eq!(provider.requests().len(), 1);
+    let said = hames
+        .find(|event| if let hames_protocol::Event::TextDone(done) = event { Some(done.text.clone()) } else { None });
+    assert_eq!(said, [spoken]);
+}
+
+#[tokio::test]
+async fn thoughts_between_tags_go_back_as_the_template_wrote_them_where_that_is_wanted() {
+    let turns = || vec![Turn::text("<think>Hm.</think>Yes.").then_call("Read", read()), Turn::text("Done.")];
+    for (replay, expected) in [(None, "Yes."), (Some(false), "Yes."), (Some(true), "<think>\nHm.\n</think>\n\nYes.")] {
+        let (_, provider) = completed(turns(), replay).await;
+        let requests = provider.requests();
+        let answer = assistants(&requests[1])[0];
+        assert_eq!(answer["content"], expected, "{answer}");
+        assert!(answer.get("reasoning").is_none() && answer.get("reasoning_content").is_none(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn answers_that_begin_inside_their_reasoning_are_read_so_from_the_second_on() {
+    let thought = "Hm.\n</think>\n\nI look.";
+    let turns = vec![
+        Turn::text(thought).then_call("Read", read()),
+        Turn::text(thought).then_call("Read", read()),
+        Turn::text("Hm.\n</think>\n\nDone."),
+    ];
+    let (hames, provider) = completed(turns, None).await;
+    for answer in assistants(&provider.requests()[2]) {
+        assert_eq!(answer["content"], "I look.", "{answer}");
+    }
+    let said = hames
+        .find(|event| if let hames_protocol::Event::TextDone(done) = event { Some(done.text.clone()) } else { None });
+    assert_eq!(said, ["I look.", "I look.", "Done."]);
+    let thoughts = hames.find(|event| {
+        if let hames_protocol::Event::ReasoningDone(done) = event {
+            Some(done.block.text.trim().to_owned())
+        } else {
+            None
+        }
+    });
+    assert_eq!(thoughts, ["Hm."; 3]);
+}

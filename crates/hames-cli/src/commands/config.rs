@@ -74,6 +74,8 @@ fn settings(provider: &Provider) -> Vec<(String, Value, Option<Origin>)> {
         ("catalog", provider.catalog.as_ref().map(|name| json!(name))),
         ("max_tokens", provider.max_tokens.map(|tokens| json!(tokens))),
         ("replay_reasoning", provider.replay_reasoning.map(|replay| json!(replay))),
+        ("thinking_tags", provider.thinking_tags.map(|split| json!(split))),
+        ("text_tool_calls", provider.text_tool_calls.map(|heard| json!(heard))),
         ("timeouts.connect_s", timeouts.connect_s.map(|s| json!(s))),
         ("timeouts.first_byte_s", timeouts.first_byte_s.map(|s| json!(s))),
         ("timeouts.idle_s", timeouts.idle_s.map(|s| json!(s))),

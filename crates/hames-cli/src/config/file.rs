@@ -84,6 +84,8 @@ pub(crate) struct FileProvider {
     pub(crate) catalog: Option<At<String>>,
     pub(crate) max_tokens: Option<At<u64>>,
     pub(crate) replay_reasoning: Option<At<bool>>,
+    pub(crate) thinking_tags: Option<At<bool>>,
+    pub(crate) text_tool_calls: Option<At<bool>>,
     pub(crate) timeouts: Timeouts,
 }
 
@@ -250,6 +252,8 @@ mod tests {
                     "price": { "input": 0.5, "output": 2, "cache_read": 0.05 } }, ],
       "max_tokens": 2000,
       "replay_reasoning": false,
+      "thinking_tags": false,
+      "text_tool_calls": true,
       "timeouts": { "connect_s": 5, "first_byte_s": 300, "idle_s": 60 },
     },
   },
@@ -271,6 +275,8 @@ mod tests {
         assert_eq!(provider.headers[0].0, "X-Team");
         assert_eq!(provider.max_tokens.as_ref().unwrap().value, 2000);
         assert!(!provider.replay_reasoning.as_ref().unwrap().value);
+        assert!(!provider.thinking_tags.as_ref().unwrap().value);
+        assert!(provider.text_tool_calls.as_ref().unwrap().value);
         assert_eq!((provider.models[0].context_window, provider.models[0].images), (Some(32768), Some(false)));
         let rates = Rates { input: 500_000, output: 2_000_000, cache_read: Some(50_000), cache_write: None };
         assert_eq!(provider.models[0].price, Some(Price { rates, tiers: vec![] }));
@@ -433,6 +439,14 @@ mod tests {
             (
                 "{\"providers\": {\"x\": {\"replay_reasoning\": 1}}}",
                 "providers.x.replay_reasoning should be true or false",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"thinking_tags\": \"no\"}}}",
+                "providers.x.thinking_tags should be true or false",
+            ),
+            (
+                "{\"providers\": {\"x\": {\"text_tool_calls\": 0}}}",
+                "providers.x.text_tool_calls should be true or false",
             ),
             (
                 "{\"providers\": {\"x\": {\"timeouts\": {\"idle_s\": 99999}}}}",

@@ -24,6 +24,8 @@ pub(crate) const PROVIDER: &[&str] = &[
     "catalog",
     "max_tokens",
     "replay_reasoning",
+    "thinking_tags",
+    "text_tool_calls",
     "timeouts",
 ];
 

@@ -56,6 +56,8 @@ pub(crate) struct Provider {
     pub(crate) catalog: Option<String>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) replay_reasoning: Option<bool>,
+    pub(crate) thinking_tags: Option<bool>,
+    pub(crate) text_tool_calls: Option<bool>,
     pub(crate) timeouts: Timeouts,
     /// The model that is meant where nobody names one.
     pub(crate) default_model: Option<&'static str>,
@@ -128,6 +130,8 @@ impl Provider {
         provider.sampling = file.sampling;
         provider.max_tokens = file.max_tokens.as_ref().map(|at| at.value);
         provider.replay_reasoning = file.replay_reasoning.as_ref().map(|at| at.value);
+        provider.thinking_tags = file.thinking_tags.as_ref().map(|at| at.value);
+        provider.text_tool_calls = file.text_tool_calls.as_ref().map(|at| at.value);
         provider.timeouts = file.timeouts;
         Ok(provider)
     }
@@ -158,6 +162,8 @@ impl Provider {
             catalog: None,
             max_tokens: None,
             replay_reasoning: None,
+            thinking_tags: None,
+            text_tool_calls: None,
             timeouts: Timeouts::default(),
             default_model: None,
             needs_key: false,

@@ -95,6 +95,8 @@ impl Reader<'_> {
                 "models" => out.models = self.models(value, &key)?,
                 "max_tokens" => out.max_tokens = Some(self.count(value, &key)?),
                 "replay_reasoning" => out.replay_reasoning = Some(self.boolean(value, &key)?),
+                "thinking_tags" => out.thinking_tags = Some(self.boolean(value, &key)?),
+                "text_tool_calls" => out.text_tool_calls = Some(self.boolean(value, &key)?),
                 "timeouts" => out.timeouts = self.timeouts(value, &key)?,
                 "catalog" => out.catalog = Some(self.string(value, &key)?),
                 _ => {}

@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, MAX_CALLS};
+use super::content::{Content, Reading, push_reasoning};
 use super::reasoning::{FIELD_CONTENT, Reasoning, gathered};
 use super::usage;
 use super::wire::{self, Choice, Chunk, Scalar};
@@ -22,7 +23,9 @@ const CALL_OVERHEAD_BYTES: usize = 1024;
 /// An answer so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    text: String,
+    content: Content,
+    /// All content so far, where a server tells all of it in each message.
+    told: Option<String>,
     reasoning: Reasoning,
     calls: Calls,
     refusal: String,
@@ -34,6 +37,8 @@ pub(crate) struct Answer {
     failure: Option<Failure>,
     /// Whether a choice was seen, whatever it held.
     begun: bool,
+    /// Whether any content came, shown or not.
+    has_content: bool,
     bytes: usize,
     done_marker: bool,
     /// Whether the stream cannot be read on.
@@ -41,6 +46,15 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    pub(crate) fn new(reading: Reading) -> Self {
+        Self { content: Content::new(reading), ..Self::default() }
+    }
+
+    /// Whether the answer began inside its reasoning; `None` where it did not show.
+    pub(crate) fn began_inside(&self) -> Option<bool> {
+        self.content.began_inside()
+    }
+
     /// Whether the model has said why it stopped, or failed: little can follow.
     pub(crate) fn is_closing(&self) -> bool {
         self.finish_reason.is_some() || self.failure.is_some()
@@ -153,7 +167,7 @@ impl Answer {
     }
 
     fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.calls.is_empty() && self.reasoning.text().is_empty() && self.refusal.is_empty()
+        !self.has_content && self.calls.is_empty() && self.reasoning.text().is_empty() && self.refusal.is_empty()
     }
 
     fn take_delta(&mut self, delta: &wire::Delta<'_>, out: &mut Vec<Delta>) {
@@ -161,6 +175,7 @@ impl Answer {
         let has_reasoned = reasoned.is_some();
         if let Some(text) = reasoned {
             self.bytes += text.len();
+            self.content.reasoning_comes_apart();
             push_reasoning(&text, out);
         }
         if let Some(details) = delta.reasoning_details {
@@ -186,11 +201,17 @@ impl Answer {
 
     /// A whole message where a delta should be. A server that repeats all of it in every chunk only adds what is new.
     fn take_message(&mut self, message: &wire::Delta<'_>, out: &mut Vec<Delta>) {
+        let all = message.content.text();
         if self.is_empty() {
+            self.told = all.map(str::to_owned);
             return self.take_delta(message, out);
         }
-        if let Some(new) = message.content.text().and_then(|all| all.strip_prefix(self.text.as_str())) {
+        let told = self.told.as_deref().unwrap_or(self.content.text());
+        if let Some(new) = all.and_then(|all| all.strip_prefix(told)).filter(|new| !new.is_empty()) {
             let new = new.to_owned();
+            if let Some(told) = &mut self.told {
+                told.push_str(&new);
+            }
             self.push_text(&new, out);
         }
         if self.calls.is_empty() {
@@ -219,6 +240,7 @@ impl Answer {
                 let text = gathered(part);
                 self.bytes += text.len();
                 self.reasoning.push(FIELD_CONTENT, &text);
+                self.content.reasoning_comes_apart();
                 push_reasoning(&text, out);
             }
         }
@@ -229,20 +251,19 @@ impl Answer {
             return;
         }
         self.bytes += text.len();
-        self.text.push_str(text);
-        match out.last_mut() {
-            Some(Delta::Text(last)) => last.push_str(text),
-            _ => out.push(Delta::Text(text.to_owned())),
-        }
+        self.has_content = true;
+        self.content.push(text, &mut self.reasoning, out);
     }
 
     /// What there is, with nothing judged: for an answer that the caller cut.
-    pub(crate) fn into_completion(self) -> Completion {
+    pub(crate) fn into_completion(mut self) -> Completion {
+        // What an answer that was cut still holds back is text; of one that has ended, nothing is.
+        self.content.finish(false, &mut self.reasoning, &mut self.calls, &mut Vec::new());
         let usage_raw = self.usage.or(self.groq_usage);
         let usage: Option<Value> = usage_raw.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
         let cost: Option<Value> = self.cost.and_then(|raw| serde_json::from_str(raw.get()).ok());
         Completion {
-            text: self.text,
+            text: self.content.into_text(),
             reasoning: self.reasoning.into_blocks(),
             calls: self.calls.into_calls(),
             finish_reason: self.finish_reason,
@@ -258,15 +279,21 @@ impl Answer {
     }
 
     /// Judges an answer whose stream has ended: what a finish reason means, and whether there is one. `accident` is why
-    /// the stream ended, where that was not of its own accord.
-    pub(crate) fn conclude(&mut self, place: &Place, accident: Option<Failure>) {
+    /// the stream ended, where that was not of its own accord. What was held back comes out.
+    pub(crate) fn conclude(&mut self, place: &Place, accident: Option<Failure>, out: &mut Vec<Delta>) {
+        let has_usage = self.usage.is_some() || self.groq_usage.is_some();
+        let has_ended = match self.finish_reason.as_deref() {
+            Some(reason) => !matches!(reason, "content_filter" | "error"),
+            None => self.done_marker && has_usage,
+        };
+        let is_whole = has_ended && self.failure.is_none();
+        self.content.finish(is_whole, &mut self.reasoning, &mut self.calls, out);
         if let Some(reason) = self.finish_reason.clone() {
             return self.conclude_with(&reason, place);
         }
         if let Some(accident) = accident {
             self.fail(accident);
         }
-        let has_usage = self.usage.is_some() || self.groq_usage.is_some();
         if !(self.done_marker && has_usage) {
             let what = if self.begun { "the answer broke off before its end" } else { "the answer was empty" };
             self.fail(place.failure(ErrorClass::StreamIncomplete, what, "Try again").retryable());
@@ -306,16 +333,6 @@ impl Answer {
         if self.begun && self.finish_reason.is_none() && self.failure.is_none() {
             self.finish_reason = Some("stop".into());
         }
-    }
-}
-
-fn push_reasoning(text: &str, out: &mut Vec<Delta>) {
-    if text.is_empty() {
-        return;
-    }
-    match out.last_mut() {
-        Some(Delta::Reasoning(last)) => last.push_str(text),
-        _ => out.push(Delta::Reasoning(text.to_owned())),
     }
 }
 

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use hames_protocol::{Delta, RawCall};
 use serde_json::Value;
 
+use super::spoken::Spoken;
 use super::wire::{Function, Scalar, ToolCall};
 
 /// Arguments that say nothing; some servers send them ahead of the real ones.
@@ -84,6 +85,14 @@ impl Calls {
             open.call.extra = extra_of(piece);
         }
         self.append(at, name, &arguments, out)
+    }
+
+    /// Takes in a whole call that was spoken as text. It has no id of the provider's.
+    pub(crate) fn take_spoken(&mut self, spoken: Spoken, out: &mut Vec<Delta>) {
+        let Spoken { name, arguments } = spoken;
+        push_input(out, self.open.len(), Some(name.clone()), &arguments);
+        let call = RawCall { name, arguments, ..RawCall::default() };
+        self.open.push(Open { index: None, call, named: true });
     }
 
     /// Takes in one piece of the old `function_call`, of which there is one an answer.

@@ -1,5 +1,6 @@
 //! A conversation's connection to one model.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use reqwest::{Client, Response, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Body;
+use super::content::Reading;
 use super::encode::{Encoder, Style, Wanted};
 use super::learning::LearningStream;
 use super::stream::{ChatStream, Draining, silent};
@@ -43,6 +45,8 @@ pub struct ChatModel {
     learning: Arc<Mutex<Learning>>,
     prepared: Option<Prepared>,
     draining: Draining,
+    /// Whether this model's answers begin inside their reasoning, as the last one showed.
+    begins_inside: Arc<AtomicBool>,
     /// Whether a response has come, so that a broken connection may be one the server had closed meanwhile.
     has_answered: bool,
 }
@@ -88,6 +92,7 @@ impl ChatModel {
             client: None,
             prepared: None,
             draining: Draining::default(),
+            begins_inside: Arc::default(),
             has_answered: false,
         })
     }
@@ -196,6 +201,16 @@ impl ChatModel {
         }
     }
 
+    /// How the content of the answer to the prepared request is read.
+    fn reading(&self) -> Reading {
+        let head = self.prepared.as_ref().map(|prepared| Arc::clone(&prepared.head));
+        Reading {
+            thinking_tags: self.endpoint.thinking_tags,
+            begins_inside: self.begins_inside.load(Ordering::Relaxed),
+            tools: head.filter(|head| self.endpoint.text_tool_calls && !head.tools.is_empty()),
+        }
+    }
+
     async fn wait_for_connection(&self) {
         let task = self.draining.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {
@@ -255,6 +270,8 @@ impl ModelClient for ChatModel {
             self.endpoint.timeouts,
             started,
             Arc::clone(&self.draining),
+            self.reading(),
+            Arc::clone(&self.begins_inside),
         );
         Ok(Box::new(LearningStream::new(stream, Arc::clone(&self.learning))))
     }

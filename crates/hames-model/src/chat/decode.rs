@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answer::Answer;
+use super::content::Reading;
 use super::mend::mend;
 use super::wire::Chunk;
 use crate::error::{Place, clipped};
@@ -54,11 +55,11 @@ struct State {
 }
 
 impl Decoder {
-    pub(crate) fn new(place: Arc<Place>) -> Self {
+    pub(crate) fn new(place: Arc<Place>, reading: Reading) -> Self {
         let state = State {
             place,
             body: Body::Unknown,
-            answer: Answer::default(),
+            answer: Answer::new(reading),
             deltas: Vec::new(),
             stray: String::new(),
             carried: false,
@@ -88,7 +89,7 @@ impl Decoder {
         if accident.is_none() {
             state.explain_silence();
         }
-        state.answer.conclude(&state.place, accident);
+        state.answer.conclude(&state.place, accident, &mut state.deltas);
     }
 
     /// What came since the last time.
@@ -104,6 +105,11 @@ impl Decoder {
     /// Whether little can follow.
     pub(crate) fn is_closing(&self) -> bool {
         self.state.answer.is_closing()
+    }
+
+    /// Whether the answer began inside its reasoning; `None` where it did not show.
+    pub(crate) fn began_inside(&self) -> Option<bool> {
+        self.state.answer.began_inside()
     }
 
     pub(crate) fn into_completion(self) -> Completion {

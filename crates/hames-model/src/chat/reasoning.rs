@@ -13,6 +13,8 @@ use super::wire::{Delta, Scalar};
 pub(crate) const FIELD_CONTENT: &str = "content";
 pub(crate) const FIELD_REASONING_CONTENT: &str = "reasoning_content";
 pub(crate) const FIELD_REASONING: &str = "reasoning";
+/// The commonest tag, which stands for whichever it was until that is known.
+pub(crate) const FIELD_TAGS: &str = "<think>";
 pub(crate) const FIELD_DETAILS: &str = "reasoning_details";
 
 /// The reasoning of one answer so far.
@@ -26,6 +28,29 @@ pub(crate) struct Reasoning {
 impl Reasoning {
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Appends text that stood in the content between tags.
+    pub(crate) fn push_tagged(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.push(FIELD_TAGS, text);
+        }
+    }
+
+    /// Takes back what [`push_tagged`](Self::push_tagged) gave, where that was all.
+    pub(crate) fn take_tagged(&mut self) -> String {
+        if self.field != FIELD_TAGS {
+            return String::new();
+        }
+        self.field = "";
+        std::mem::take(&mut self.text)
+    }
+
+    /// The tag between which the content's reasoning stood.
+    pub(crate) fn came_in(&mut self, tag: &'static str) {
+        if self.field == FIELD_TAGS {
+            self.field = tag;
+        }
     }
 
     /// Appends text that came in `field`.

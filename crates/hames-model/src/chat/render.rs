@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::mend::mend;
 use super::reasoning::{FIELD_CONTENT, FIELD_REASONING_CONTENT};
+use super::tags::{is_tag, joined};
 
 /// Characters a tool's name may have on the wire.
 const MAX_NAME_CHARS: usize = 64;
@@ -171,11 +172,15 @@ pub(crate) fn assistant(item: &AssistantItem, ids: &[&str], replay: Replay) -> S
     out
 }
 
-/// Text, or `null` beside calls; with the thoughts in front for providers that gave them as parts of the content.
+/// Text, or `null` beside calls; with the thoughts in front for providers that gave them as parts of the content, or
+/// between tags in it.
 fn push_content(text: &str, reasoning: &[ReasoningBlock], forced: bool, out: &mut String) {
     let thoughts: String =
         reasoning.iter().filter(|b| forced && b.field == FIELD_CONTENT).map(|b| b.text.as_str()).collect();
-    if !thoughts.is_empty() {
+    let tagged = reasoning.iter().filter(|_| forced).find_map(|b| joined(&b.field, &b.text, text));
+    if let Some(whole) = tagged {
+        quoted(&whole, out);
+    } else if !thoughts.is_empty() {
         let mut parts = vec![json!({"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]})];
         if !text.is_empty() {
             parts.push(json!({"type": "text", "text": text}));
@@ -197,7 +202,8 @@ fn push_reasoning(reasoning: &[ReasoningBlock], replay: Replay, has_calls: bool,
         .map(|raw| raw.trim())
         .collect();
     let text_of = |is_content: bool| -> String {
-        let fits = |field: &str| field != FIELD_CONTENT && (field == FIELD_REASONING_CONTENT) == is_content;
+        let in_content = |field: &str| field == FIELD_CONTENT || is_tag(field);
+        let fits = |field: &str| !in_content(field) && (field == FIELD_REASONING_CONTENT) == is_content;
         reasoning.iter().filter(|b| fits(&b.field)).map(|b| b.text.as_str()).collect()
     };
     let (content, plain) = (text_of(true), text_of(false));

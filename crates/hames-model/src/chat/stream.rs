@@ -5,6 +5,7 @@
 //! be used again and the step does not wait for it.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use reqwest::Response;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::content::Reading;
 use super::decode::Decoder;
 use crate::Timeouts;
 use crate::error::Place;
@@ -47,6 +49,8 @@ pub(crate) struct ChatStream {
     deadline: Instant,
     alarm: Pin<Box<Sleep>>,
     draining: Draining,
+    /// Whether answers of this model begin inside their reasoning, for the next one.
+    begins_inside: Arc<AtomicBool>,
     request_id: Option<String>,
 }
 
@@ -57,12 +61,14 @@ impl ChatStream {
         timeouts: Timeouts,
         started: Instant,
         draining: Draining,
+        reading: Reading,
+        begins_inside: Arc<AtomicBool>,
     ) -> Self {
         let deadline = started + timeouts.first_byte;
         Self {
             request_id: crate::error::request_id(response.headers()),
             response: Some(response),
-            decoder: Decoder::new(Arc::clone(&place)),
+            decoder: Decoder::new(Arc::clone(&place), reading),
             place,
             timeouts,
             started,
@@ -72,6 +78,7 @@ impl ChatStream {
             deadline,
             alarm: Box::pin(sleep_until(deadline)),
             draining,
+            begins_inside,
         }
     }
 
@@ -151,7 +158,11 @@ impl ChatStream {
 
     fn end(&mut self, accident: Option<Failure>) {
         self.response = None;
+        let broke = accident.is_some();
         self.decoder.end(accident);
+        if let Some(inside) = self.decoder.began_inside().filter(|_| !broke) {
+            self.begins_inside.store(inside, Ordering::Relaxed);
+        }
         self.ended = Some(Instant::now());
     }
 

@@ -10,7 +10,7 @@ fn place() -> Arc<Place> {
 
 /// An answer and the pieces it came in.
 fn decoded(pieces: &[&[u8]]) -> (Completion, Vec<Delta>) {
-    let mut decoder = Decoder::new(place());
+    let mut decoder = Decoder::new(place(), Reading::default());
     let mut deltas = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
@@ -168,7 +168,7 @@ fn unknown_events_and_keep_alives_are_skipped_and_are_no_life() {
     ];
     let begin = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     for keep_alive in dead {
-        let mut decoder = Decoder::new(place());
+        let mut decoder = Decoder::new(place(), Reading::default());
         assert!(decoder.feed(begin.as_bytes()));
         assert!(!decoder.feed(keep_alive.as_bytes()), "{keep_alive}");
         assert!(!decoder.feed(keep_alive.as_bytes()), "{keep_alive}");
@@ -194,7 +194,10 @@ fn what_carries_something_is_life() {
         json!({"choices": [{"delta": {"role": "assistant", "content": ""}}]}),
     ];
     for chunk in alive {
-        assert!(Decoder::new(place()).feed(events(std::slice::from_ref(&chunk)).as_bytes()), "{chunk}");
+        assert!(
+            Decoder::new(place(), Reading::default()).feed(events(std::slice::from_ref(&chunk)).as_bytes()),
+            "{chunk}"
+        );
     }
 }
 
@@ -407,7 +410,7 @@ fn finish_reasons_of_other_houses_mean_what_ours_do() {
 
 #[test]
 fn an_endless_answer_meets_its_limit() {
-    let mut decoder = Decoder::new(place());
+    let mut decoder = Decoder::new(place(), Reading::default());
     let chunk = events(&[json!({"choices": [{"delta": {"content": "x".repeat(1 << 20)}}]})]);
     for _ in 0..70 {
         decoder.feed(chunk.as_bytes());
@@ -422,7 +425,7 @@ fn an_endless_answer_meets_its_limit() {
 
 #[test]
 fn an_answer_of_endless_calls_meets_its_limit() {
-    let mut decoder = Decoder::new(place());
+    let mut decoder = Decoder::new(place(), Reading::default());
     let calls: Vec<_> =
         (0..40_000).map(|n| json!({"index": n, "id": format!("c{n}"), "function": {"name": "Read"}})).collect();
     let chunk = events(&[json!({"choices": [{"delta": {"tool_calls": calls}}]})]);
