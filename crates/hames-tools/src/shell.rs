@@ -21,6 +21,16 @@ pub struct ShellRequest {
     pub cancel: CancellationToken,
     /// Bytes kept in memory: half of it the head, half the tail.
     pub keep_bytes: usize,
+    /// Set for a command that was proven to only read: it has to be run so that the proof holds.
+    pub hardened: Option<Hardened>,
+}
+
+/// How a command that was proven to only read has to be run: the proof is about programs of the system, so nothing of the
+/// workspace and nothing of the environment may decide which programs run or what they run in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardened {
+    /// Programs must not come from here. Canonical.
+    pub workspace: PathBuf,
 }
 
 /// How a command ended.
@@ -67,6 +77,11 @@ pub trait ShellProvider: Send + Sync {
         request: ShellRequest,
         output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
     ) -> Result<ShellOutcome, ShellError>;
+
+    /// The home folder that commands see, absolute: what `~` means in them. `None` where there is none.
+    fn home(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// Ends everything that commands of this provider left running. Called at the end of a run.
     async fn sweep(&self) {}

@@ -1,6 +1,6 @@
 //! The shell of this machine.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_tools::tempfile_path::PREFIX;
-use hames_tools::{ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest};
+use hames_tools::{Hardened, ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest};
 use rustix::process::Pid;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::capture::{Capture, Captured, SPOOL_LIMITS};
+use super::hardened::{self, Ground, Prepared};
 use super::process::Child;
 use super::reaper::{self, Message, Reaper, ReaperCommand};
 use super::sweep::{self, COOKIE_VARIABLE, GRACE, Mark, Targets};
@@ -38,6 +39,18 @@ const READS_IN_A_ROW: usize = 16;
 
 /// A command longer than this goes through a file; the kernel takes no argument over 128 KiB.
 const ARGUMENT_LIMIT: usize = 120 * 1024;
+
+/// Git is asked for its settings for so long at most; it only reads a few files.
+const ASK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of git's settings that are looked at; a repository with more of them is not known to be harmless.
+const ANSWER_LIMIT: usize = 1024 * 1024;
+
+/// Bytes of what git says instead of its settings that are shown.
+const ANSWER_SHOWN: usize = 300;
+
+/// Options of a bash that reads no files of its own.
+const BARE: &[&CStr] = &[c"--norc", c"--noprofile"];
 
 /// What a [`LocalShell`] is made of. It reads nothing of its own surroundings.
 #[derive(Clone, Debug)]
@@ -62,6 +75,8 @@ pub struct LocalShell {
     shell: CString,
     /// Entries as the kernel wants them, without a cookie.
     env: Vec<CString>,
+    /// What commands that only read are run on.
+    ground: Ground,
     /// The cookies of runs this one is part of, with a `/` after them.
     outer_cookies: String,
     cookie: String,
@@ -80,6 +95,14 @@ struct State {
     left: Vec<Pid>,
 }
 
+/// What is started: a shell, its options, the line, and the environment without a cookie.
+struct Line<'a> {
+    shell: &'a CStr,
+    options: &'a [&'a CStr],
+    text: &'a str,
+    env: &'a [CString],
+}
+
 /// Why reading a command's output stops.
 enum Stop {
     Ended,
@@ -92,6 +115,7 @@ impl LocalShell {
     pub fn new(options: LocalShellOptions) -> Result<Self, ShellError> {
         let shell = CString::new(options.shell.into_os_string().into_vec())
             .map_err(|_| ShellError("the shell's path holds a NUL byte; set another shell".to_owned()))?;
+        let ground = Ground::new(&options.env);
         let outer = options.env.iter().find(|(name, _)| name == COOKIE_VARIABLE).map(|(_, value)| format!("{value}/"));
         let env = options
             .env
@@ -104,6 +128,7 @@ impl LocalShell {
         Ok(Self {
             shell,
             env,
+            ground,
             outer_cookies: outer.unwrap_or_default(),
             cookie: options.run_cookie.chars().map(|c| if is_word(c) { c } else { '_' }).collect(),
             reaper: options.reaper,
@@ -119,21 +144,21 @@ impl LocalShell {
     }
 
     /// Starts a command. The reaper exists and knows the cookie before the command does.
-    fn start(&self, request: &ShellRequest) -> Result<Running<'_>, ShellError> {
+    fn start(&self, request: &ShellRequest, line: &Line<'_>) -> Result<Running<'_>, ShellError> {
         let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
         self.ensure_reaper();
-        let script = self.script(&request.command)?;
+        let script = self.script(line.text)?;
         let command = match &script {
             Some(file) => c_string(file.path().as_os_str())?,
-            None => c_string(OsStr::new(&request.command))?,
+            None => c_string(OsStr::new(line.text))?,
         };
-        let argv = match script {
-            Some(_) => vec![self.shell.as_c_str(), &command],
-            None => vec![self.shell.as_c_str(), c"-c", &command],
-        };
+        let mut argv = vec![line.shell];
+        argv.extend(line.options);
+        argv.extend(script.is_none().then_some(c"-c"));
+        argv.push(&command);
         let cookie =
             c_string(OsStr::new(&format!("{COOKIE_VARIABLE}={}{}:{number}", self.outer_cookies, self.cookie)))?;
-        let env: Vec<_> = self.env.iter().chain([&cookie]).map(CString::as_c_str).collect();
+        let env: Vec<_> = line.env.iter().chain([&cookie]).map(CString::as_c_str).collect();
 
         let failed = |error: io::Error| self.start_error(&request.cwd, &error);
         let (ours, its) = io::pipe().map_err(failed)?;
@@ -161,6 +186,68 @@ impl LocalShell {
             buffer: vec![0; READ_BUFFER],
             _script: script,
         })
+    }
+
+    /// Makes a command that is proven to only read ready to run.
+    async fn harden(&self, request: &ShellRequest, how: &Hardened) -> Result<Prepared, ShellError> {
+        let shell = OsStr::from_bytes(self.shell.as_bytes());
+        let mut prepared = self.ground.prepare(&request.command, &request.cwd, &how.workspace, shell)?;
+        if prepared.repositories.is_empty() {
+            return Ok(prepared);
+        }
+        let mut answers = Vec::new();
+        // A folder that is not there is none that git can be called in.
+        for folder in prepared.repositories.iter().filter(|folder| folder.is_dir()) {
+            answers.push(self.ask_git(request, folder, &prepared).await?);
+        }
+        prepared.switch_off(&answers)?;
+        Ok(prepared)
+    }
+
+    /// The names of git's settings in a folder.
+    async fn ask_git(&self, request: &ShellRequest, folder: &Path, prepared: &Prepared) -> Result<Vec<u8>, ShellError> {
+        let question = ShellRequest {
+            command: hardened::ASK_GIT.to_owned(),
+            cwd: folder.to_owned(),
+            timeout: request.timeout.min(ASK_TIMEOUT),
+            cancel: request.cancel.clone(),
+            // Half of it is the head, and more than that is too much.
+            keep_bytes: 2 * ANSWER_LIMIT,
+            hardened: None,
+        };
+        let env = entries(&hardened::asking(prepared));
+        let bash = c_string(prepared.bash.as_os_str())?;
+        let line = Line { shell: &bash, options: BARE, text: hardened::ASK_GIT, env: &env };
+        let outcome = self.follow_to_end(&question, &line, &mut |_| {}).await?;
+        match outcome.end {
+            ShellEnd::Exited(0) if outcome.total == outcome.head.len() as u64 => Ok(outcome.head),
+            ShellEnd::Cancelled => Err(ShellError("cancelled while git was asked for its settings".to_owned())),
+            _ => Err(ShellError(format!(
+                "not run: git could not say which programs the repository in {} names, so it is not known to only read: {}",
+                folder.display(),
+                String::from_utf8_lossy(&outcome.head[..outcome.head.len().min(ANSWER_SHOWN)]).trim()
+            ))),
+        }
+    }
+
+    /// Runs a command to its end.
+    async fn follow_to_end(
+        &self,
+        request: &ShellRequest,
+        line: &Line<'_>,
+        output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
+    ) -> Result<ShellOutcome, ShellError> {
+        let deadline = Instant::now().checked_add(request.timeout);
+        let mut running = self.start(request, line)?;
+        let end = match running.follow(deadline, request.cancel.cancelled(), output).await {
+            Stop::Ended => {
+                running.read_until_quiet(output).await;
+                None
+            }
+            Stop::TimedOut => Some((ShellEnd::TimedOut, running.end_all(output).await)),
+            Stop::Cancelled => Some((ShellEnd::Cancelled, running.end_all(output).await)),
+        };
+        running.finish(end).await
     }
 
     /// The file of a command that is too long for an argument.
@@ -238,17 +325,18 @@ impl ShellProvider for LocalShell {
         if request.cancel.is_cancelled() {
             return Ok(never_started());
         }
-        let deadline = Instant::now().checked_add(request.timeout);
-        let mut running = self.start(&request)?;
-        let end = match running.follow(deadline, request.cancel.cancelled(), output).await {
-            Stop::Ended => {
-                running.read_until_quiet(output).await;
-                None
-            }
-            Stop::TimedOut => Some((ShellEnd::TimedOut, running.end_all(output).await)),
-            Stop::Cancelled => Some((ShellEnd::Cancelled, running.end_all(output).await)),
+        let Some(how) = &request.hardened else {
+            let line = Line { shell: &self.shell, options: &[], text: &request.command, env: &self.env };
+            return self.follow_to_end(&request, &line, output).await;
         };
-        running.finish(end).await
+        let prepared = self.harden(&request, how).await?;
+        let (env, bash) = (entries(&prepared.env), c_string(prepared.bash.as_os_str())?);
+        let line = Line { shell: &bash, options: BARE, text: &prepared.line, env: &env };
+        self.follow_to_end(&request, &line, output).await
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        Some(self.ground.home().to_owned())
     }
 
     async fn sweep(&self) {
@@ -441,6 +529,11 @@ fn never_started() -> ShellOutcome {
         spool: None,
         left_running: false,
     }
+}
+
+/// An environment as the kernel wants it. What holds a NUL cannot be a variable of any process.
+fn entries(env: &[(String, String)]) -> Vec<CString> {
+    env.iter().filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok()).collect()
 }
 
 fn c_string(text: &OsStr) -> Result<CString, ShellError> {

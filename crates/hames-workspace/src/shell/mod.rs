@@ -8,12 +8,16 @@
 //! A result never waits for a background child: the pipe is read until the command exits plus a short quiet. What goes
 //! on in the background keeps a reader, so that it does not die of a closed pipe, and is ended with the run.
 //!
-//! Nothing here decides whether a command may run: that is the door's.
+//! Nothing here decides whether a command may run: that is the door's. What is said to it is whether a command is proven
+//! to only read ([`prove`]); such a command is run in a way that keeps the proof true ([`hardened`]), in every mode.
 
 mod capture;
 mod clean;
+mod hardened;
 mod local;
 mod process;
+mod prove;
+mod reach;
 mod reaper;
 mod sweep;
 mod sys;

@@ -6,9 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use hames_protocol::{Declaration, Effect, Event, Label, Resource, ToolErrorClass, ToolOutputDelta, ToolSpec};
+use hames_protocol::{Declaration, Effect, Event, Label, Mode, Resource, ToolErrorClass, ToolOutputDelta, ToolSpec};
 use hames_tools::{
-    FileKind, FsError, ShellEnd, ShellOutcome, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput, Whole,
+    FileKind, FsError, Hardened, ShellEnd, ShellOutcome, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput, Whole,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -16,6 +16,8 @@ use tokio::time::Instant;
 
 use super::capture::HeadTail;
 use super::clean::Cleaner;
+use super::prove::prove;
+use super::reach;
 
 /// A command's time where the call names none.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
@@ -79,13 +81,17 @@ impl Tool for Shell {
     }
 
     fn declare(&self, input: &Value) -> Declaration {
-        let mut resources = vec![Resource::Workspace { write: true }];
+        let proof = prove(command(input));
+        let mut resources = vec![Resource::Workspace { write: !proof.reads }];
         if let Some(cwd) = cwd(input) {
-            resources.push(Resource::path(cwd.to_owned(), true));
+            resources.push(Resource::path(cwd.to_owned(), !proof.reads));
         }
-        let mut declaration = Declaration::new(Effect::Run, resources);
+        resources.extend(proof.commands.into_iter().map(|words| Resource::Command { words }));
+        let effect = if proof.reads { Effect::Read } else { Effect::Run };
+        let mut declaration = Declaration::new(effect, resources);
         declaration.timeout_ms = Some(Limit::of(input).ms);
         declaration.cap_bytes = Some(CAP_BYTES);
+        declaration.reason = proof.refusal.map(|refusal| refusal.to_string());
         declaration
     }
 
@@ -102,17 +108,30 @@ impl Tool for Shell {
             return Err(ToolFailure::invalid("The command holds a NUL byte, which no command line can; leave it out."));
         }
         let limit = Limit::of(input);
+        let proof = prove(command);
+        let cwd = folder(input, cx).await?;
+        let hardened = match &proof.refusal {
+            None => {
+                reach::check(&proof.operands, cwd.clone(), cx).await?;
+                Some(Hardened { workspace: cx.fs.root().to_owned() })
+            }
+            // The door refuses it before; this is for whoever calls the tool without one.
+            Some(refusal) if cx.mode == Mode::Analyze => return Err(ToolFailure::refused(refusal.to_string())),
+            Some(_) => None,
+        };
+        let unseen = (cx.mode == Mode::Analyze).then(|| reach::unseen_proposals(cx)).flatten();
         let request = ShellRequest {
             command: command.to_owned(),
-            cwd: folder(input, cx).await?,
+            cwd,
             timeout: Duration::from_millis(limit.ms),
             cancel: cx.cancel.clone(),
             keep_bytes: cx.cap_bytes,
+            hardened,
         };
         let view = Mutex::new(View::new(cx.cap_bytes.saturating_sub(NOTES_BYTES).max(cx.cap_bytes / 2)));
         let outcome = run_showing(request, &view, cx).await?;
         let view = view.into_inner().unwrap_or_else(PoisonError::into_inner);
-        answer(outcome, view, &limit)
+        answer(outcome, view, &limit, unseen)
     }
 }
 
@@ -287,7 +306,7 @@ fn tail_lines(bytes: &[u8]) -> &str {
 }
 
 /// What the model gets.
-fn answer(outcome: ShellOutcome, view: View, limit: &Limit) -> Result<ToolOutput, ToolFailure> {
+fn answer(outcome: ShellOutcome, view: View, limit: &Limit, unseen: Option<String>) -> Result<ToolOutput, ToolFailure> {
     let ShellOutcome { end, head, total, spool, left_running, .. } = outcome;
     let (mut text, is_all) = view.into_text();
     let mut notes: Vec<Cow<'static, str>> = Vec::new();
@@ -303,6 +322,7 @@ fn answer(outcome: ShellOutcome, view: View, limit: &Limit) -> Result<ToolOutput
     if let Some(asked) = limit.asked {
         notes.push(format!("timeout_ms {asked} is over the limit; {MAX_TIMEOUT_MS} was used").into());
     }
+    notes.extend(unseen.map(Cow::from));
     notes.extend(end_notes(end, left_running, limit));
     for note in notes {
         if !text.is_empty() {
@@ -393,17 +413,39 @@ mod tests {
         }
     }
 
+    fn command_words(words: &[&str]) -> Resource {
+        Resource::Command { words: words.iter().map(ToString::to_string).collect() }
+    }
+
     #[test]
-    fn a_call_declares_the_workspace_and_its_folder() {
+    fn a_call_declares_the_workspace_its_folder_and_its_commands() {
         let shell = Shell::new();
-        let plain = shell.declare(&json!({"command": "ls"}));
+        let plain = shell.declare(&json!({"command": "cargo build && ls"}));
         assert_eq!(plain.effect, Effect::Run);
-        assert_eq!(plain.resources, [Resource::Workspace { write: true }]);
+        assert_eq!(
+            plain.resources,
+            [Resource::Workspace { write: true }, command_words(&["cargo", "build"]), command_words(&["ls"])]
+        );
         assert_eq!(plain.cap_bytes, Some(CAP_BYTES));
         assert_eq!(plain.timeout_ms, Some(DEFAULT_TIMEOUT_MS));
-        assert!(!plain.cacheable && !plain.polling);
-        let elsewhere = shell.declare(&json!({"command": "ls", "cwd": "../other"}));
+        assert!(!plain.cacheable && !plain.polling && plain.reason.is_some());
+        let elsewhere = shell.declare(&json!({"command": "make", "cwd": "../other"}));
         assert_eq!(elsewhere.resources[1], Resource::path("../other".to_owned(), true));
+    }
+
+    #[test]
+    fn a_command_that_is_proven_declares_a_read() {
+        let declaration = Shell::new().declare(&json!({"command": "grep -n x \"$f\" | head", "cwd": "sub"}));
+        assert_eq!((declaration.effect, declaration.reason), (Effect::Read, None));
+        assert_eq!(
+            declaration.resources,
+            [
+                Resource::Workspace { write: false },
+                Resource::path("sub", false),
+                command_words(&["grep", "-n", "x", "\"$f\""]),
+                command_words(&["head"]),
+            ]
+        );
     }
 
     #[test]

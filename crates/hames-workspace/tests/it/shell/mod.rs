@@ -47,6 +47,7 @@ impl Bed {
             timeout: LONG,
             cancel: CancellationToken::new(),
             keep_bytes: 64 * 1024,
+            hardened: None,
         }
     }
 

@@ -34,6 +34,7 @@ fn request(command: String) -> ShellRequest {
         timeout: LONG,
         cancel: CancellationToken::new(),
         keep_bytes: 1024,
+        hardened: None,
     }
 }
 

@@ -1,0 +1,82 @@
+//! `find`: where it begins, then an expression of tests that only look.
+
+use super::super::judge::{Judge, Judged};
+use super::super::value::Arg;
+use super::Call;
+
+/// Tests and options that take one argument.
+const WITH_ARGUMENT: &str = "-name -iname -path -wholename -ipath -iwholename -regex -iregex -regextype -type -xtype -size \
+    -mtime -ctime -atime -mmin -cmin -amin -newer -anewer -cnewer -perm -user -group -uid -gid -links -inum -samefile \
+    -maxdepth -mindepth -fstype -lname -ilname -used -printf -context";
+
+/// Those that take none.
+const ALONE: &str = "( ) ! , -not -a -and -o -or -empty -readable -writable -executable -true -false -print -print0 -ls \
+    -prune -quit -depth -d -mount -xdev -follow -daystart -nouser -nogroup -noleaf -ignore_readdir_race \
+    -noignore_readdir_race -warn -nowarn";
+
+/// Those that change something, and how.
+const REFUSED: [(&str, &str); 11] = [
+    ("-exec", "it runs a command for what it finds"),
+    ("-execdir", "it runs a command for what it finds"),
+    ("-ok", "it runs a command for what it finds"),
+    ("-okdir", "it runs a command for what it finds"),
+    ("-delete", "it deletes what it finds"),
+    ("-fprint", "it writes into a file"),
+    ("-fprint0", "it writes into a file"),
+    ("-fprintf", "it writes into a file"),
+    ("-fls", "it writes into a file"),
+    ("-files0-from", "it takes its places from a file"),
+    ("-D", "its output is not known"),
+];
+
+fn listed(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|listed| listed == word)
+}
+
+pub(in super::super) fn find(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
+    let mut args = call.args;
+    while let [first, rest @ ..] = args
+        && matches!(first.known(), Some("-H" | "-L" | "-P" | "-O1" | "-O2" | "-O3"))
+    {
+        args = rest;
+    }
+    while let [first, rest @ ..] = args
+        && !begins_expression(first)
+    {
+        args = rest;
+    }
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let Some(word) = arg.known() else {
+            let why = "an argument that is not known beforehand could be an action like -delete";
+            return Err(call.refusal(arg.value.beginning(), why, "Write it out, or begin a place with ./"));
+        };
+        if listed(ALONE, word) {
+            continue;
+        }
+        if !listed(WITH_ARGUMENT, word) && !is_newer(word) {
+            let known = REFUSED.iter().find(|(refused, _)| *refused == word);
+            let why = known.map_or("it is not among the tests of find that are known to only look", |(_, why)| why);
+            return Err(call.refusal(word, why, "List with find, or use Glob, and look at each file with Read."));
+        }
+        match args.next() {
+            Some(argument) if argument.value.is_single() => {}
+            _ => return Err(call.refusal(word, "its argument is not one word for certain", "Quote it.")),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an argument could be more than a place to begin at.
+fn begins_expression(arg: &Arg) -> bool {
+    match arg.value.beginning() {
+        "" => true,
+        text => text.starts_with(['-', '(', ')', '!', ',']),
+    }
+}
+
+/// `-newerXY`.
+fn is_newer(word: &str) -> bool {
+    word.strip_prefix("-newer")
+        .is_some_and(|kinds| matches!(kinds.as_bytes(), [b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
+}

@@ -1,0 +1,93 @@
+//! Where a command that only reads may look, and what it cannot see.
+//!
+//! The proof names everything that could be a path; here the filesystem is asked about each. What is not known before the
+//! command runs (lines of a file handed to another program, say) cannot be asked about: known keys in results are masked
+//! at the door all the same.
+
+use std::path::{Path, PathBuf};
+
+use hames_tools::{FsError, ToolCx, ToolFailure};
+
+use super::hardened::located;
+use super::prove::Operand;
+
+/// Files of another process that tell what it was given.
+const TELLING: [&str; 7] = ["environ", "mem", "maps", "smaps", "map_files", "auxv", "pagemap"];
+
+/// Devices that reading does nothing to.
+const HARMLESS_DEVICES: [&str; 8] = ["null", "zero", "full", "random", "urandom", "stdin", "fd", "pts"];
+
+/// Proposals that are named; more are counted.
+const NAMED_LIMIT: usize = 3;
+
+/// Refuses operands that lead where no tool may look.
+pub(super) async fn check(operands: &[Operand], cwd: PathBuf, cx: &ToolCx) -> Result<(), ToolFailure> {
+    if operands.is_empty() {
+        return Ok(());
+    }
+    let operands = operands.to_vec();
+    let home = cx.shell.home();
+    cx.blocking(move |cx| operands.iter().try_for_each(|operand| check_one(operand, &cwd, home.as_deref(), &cx))).await
+}
+
+fn check_one(operand: &Operand, cwd: &Path, home: Option<&Path>, cx: &ToolCx) -> Result<(), ToolFailure> {
+    let home = match home {
+        Some(home) => home,
+        None if operand.path.home || operand.folder.home => {
+            return Err(ToolFailure::refused(
+                "The command was not run: there is no home folder for ~ here. Write the path out.",
+            ));
+        }
+        None => Path::new("/"),
+    };
+    let path = located(&located(cwd, &operand.folder, home), &operand.path, home);
+    let text = path.to_string_lossy();
+    if text.contains("/proc/self") || text.contains("/proc/thread-self") {
+        return Err(refused(&text, "it means another process here than in the command"));
+    }
+    let resolved = match cx.fs.resolve(&text) {
+        Ok(resolved) => resolved,
+        Err(error @ FsError::Denied { .. }) => return Err(error.into()),
+        // What cannot be resolved cannot be read either.
+        Err(_) => return Ok(()),
+    };
+    if operand.deep && cx.fs.hides(&resolved) {
+        return Err(refused(&resolved.shown, "a place below it belongs to Hames itself and cannot be read"));
+    }
+    if let Ok(below) = resolved.abs.strip_prefix("/proc") {
+        let tells = below.components().any(|part| TELLING.iter().any(|telling| part.as_os_str() == *telling));
+        if tells || (operand.deep && below.as_os_str().is_empty()) {
+            return Err(refused(&resolved.shown, "it tells what other programs were given"));
+        }
+    }
+    if let Ok(below) = resolved.abs.strip_prefix("/dev")
+        && let Some(device) = below.components().next()
+        && !HARMLESS_DEVICES.iter().any(|harmless| device.as_os_str() == *harmless)
+        && resolved.abs.exists()
+    {
+        return Err(refused(&resolved.shown, "reading a device may change it"));
+    }
+    Ok(())
+}
+
+fn refused(path: &str, why: &str) -> ToolFailure {
+    ToolFailure::refused(format!("The command was not run because of {path}: {why}. Name what you need below it."))
+}
+
+/// Says which proposals a command does not see; nothing where there are none.
+pub(super) fn unseen_proposals(cx: &ToolCx) -> Option<String> {
+    let state = cx.state();
+    let count = state.proposals.len();
+    if count == 0 {
+        return None;
+    }
+    let root = cx.fs.root();
+    let shown =
+        |path: &String| Path::new(path).strip_prefix(root).map_or(path.clone(), |path| path.display().to_string());
+    let named: Vec<String> = state.proposals.keys().take(NAMED_LIMIT).map(shown).collect();
+    let more = if count > NAMED_LIMIT { format!(" and {} more", count - NAMED_LIMIT) } else { String::new() };
+    Some(format!(
+        "commands see the disk, without your proposals for {}{more}; Read, Grep, Glob and List see them",
+        named.join(", ")
+    ))
+}
