@@ -26,6 +26,11 @@ pub(crate) enum Command {
     Grants(GrantsArgs),
     /// List the models of every configured provider
     Models(ModelsArgs),
+    /// List, add, edit, remove, test, export and import providers
+    Providers {
+        #[command(subcommand)]
+        what: ProvidersCommand,
+    },
     /// Show where the configuration is and what is in force
     Config {
         #[command(subcommand)]
@@ -247,6 +252,99 @@ pub(crate) enum GrantsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProvidersCommand {
+    /// List the providers of the configuration and the environment
+    List {
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a provider to the configuration; asks for what no flag says
+    Add {
+        /// Its name: a well-known one (openai, ollama, …), or one of your own
+        name: Option<String>,
+        #[command(flatten)]
+        set: ProviderFlags,
+    },
+    /// Change a provider of the configuration
+    Edit {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        set: ProviderFlags,
+        /// Remove this key of it
+        #[arg(long, value_name = "KEY")]
+        unset: Vec<String>,
+    },
+    /// Remove a provider from the configuration, its key included
+    Remove {
+        /// Its name
+        name: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+    /// Check a provider step by step, down to a one-token answer
+    Test {
+        /// Its name
+        name: String,
+        /// The model to ask, instead of its default
+        model: Option<String>,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write providers as JSON, without keys unless they are asked for
+    Export {
+        /// Only these
+        names: Vec<String>,
+        /// Write keys too: whoever has the file can use them
+        #[arg(long)]
+        with_keys: bool,
+        /// The file to write; `-` is standard output
+        #[arg(short, long, value_name = "FILE", default_value = "-")]
+        output: PathBuf,
+    },
+    /// Take providers from a file that export wrote, or from any configuration
+    Import {
+        /// The file; `-` is standard input
+        file: PathBuf,
+        /// Replace providers that are there already; the key stays where none comes along
+        #[arg(long, conflicts_with = "keep")]
+        replace: bool,
+        /// Leave providers as they are that are there already
+        #[arg(long)]
+        keep: bool,
+    },
+}
+
+/// What `hames providers add` and `edit` set.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ProviderFlags {
+    /// Where it is, with or without /v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The environment variable its key is taken from
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "key_stdin")]
+    pub(crate) key_env: Option<String>,
+    /// Read its key from standard input; never an argument, which every process can see
+    #[arg(long)]
+    pub(crate) key_stdin: bool,
+    /// How it is told to think
+    #[arg(long, value_name = "bool|effort|reasoning|type")]
+    pub(crate) thinking: Option<String>,
+    /// The header it wants the session's id in
+    #[arg(long, value_name = "HEADER")]
+    pub(crate) session_header: Option<String>,
+    /// Tokens one answer may have
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Make this model of it the default one
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) default: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

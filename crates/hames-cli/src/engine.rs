@@ -204,7 +204,7 @@ impl Job<'_> {
 }
 
 /// What models refused before, kept in the home.
-fn learned(home: &Home) -> Arc<LearnedFile> {
+pub(crate) fn learned(home: &Home) -> Arc<LearnedFile> {
     let now = Arc::new(|| SystemClock.now_ms() / 1_000);
     let (learned, notice) = LearnedFile::open(home.learned(), now);
     notice.iter().for_each(|notice| say(&format!("hames: {notice}")));

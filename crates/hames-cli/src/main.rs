@@ -60,6 +60,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Sessions(args) => commands::sessions::run(args, &env),
         Command::Grants(args) => commands::grants::run(args, &env),
         Command::Models(args) => commands::models::run(&args, &env),
+        Command::Providers { what } => commands::providers::run(what, &env),
         Command::Config { what } => commands::config::run(&what, &env),
         Command::Doctor => commands::doctor::run(&env),
     };

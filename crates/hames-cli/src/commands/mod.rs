@@ -1,10 +1,12 @@
 //! The commands, one module each: arguments in, exit code out.
 
+pub(crate) mod checks;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod grants;
 pub(crate) mod models;
+pub(crate) mod providers;
 pub(crate) mod run;
 pub(crate) mod sessions;
 
@@ -38,7 +40,7 @@ pub(crate) fn look_around(config: &mut Config) -> Result<(), Stop> {
         let (model, name) = (clean::line(&found.model.to_string()), &found.provider.name);
         let (id, url) = (clean::line(&found.model.id), &found.provider.base_url);
         say(&format!(
-            "hames: no model is configured; using {model}, of {}\n  to keep it: hames providers add {name} --url {url} --model {id} --default",
+            "hames: no model is configured; using {model}, of {}\n  to keep it: hames providers add {name} --url {url} --default {id}",
             clean::line(&found.title)
         ));
     }

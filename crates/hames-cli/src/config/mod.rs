@@ -1,7 +1,8 @@
 //! Configuration: what the file says, what the environment adds, and which value is in force.
 //!
-//! Read once, never written. Nothing in the project's folder is ever read: a repository cannot configure Hames.
+//! Read once; only `edit` writes it, for `hames providers`. Nothing in the project's folder is ever read: a repository cannot configure Hames.
 
+pub(crate) mod edit;
 mod file;
 mod keys;
 mod layers;
@@ -13,8 +14,10 @@ mod read;
 
 #[cfg(test)]
 pub(crate) use file::FileModel;
-pub(crate) use file::{LocalServers, ModelsDev, Thinking};
+pub(crate) use file::{FileConfig, LocalServers, ModelsDev, Thinking};
 pub(crate) use layers::{Chosen, Config, Origin};
 pub(crate) use nearest::nearest;
 pub(crate) use policy::Approve;
-pub(crate) use providers::{Provider, is_secret_name, shown_url};
+pub(crate) use presets::{PRESETS, Preset, preset};
+pub(crate) use providers::{Provider, has_secret_parameter, is_secret_name, shown_url};
+pub(crate) use read::is_http_url;

@@ -193,6 +193,11 @@ fn secrets_in(url: &str) -> impl Iterator<Item = &str> {
     pairs.filter(|(name, _)| is_secret_name(name)).map(|(_, value)| value)
 }
 
+/// Whether a parameter of a URL is a key.
+pub(crate) fn has_secret_parameter(url: &str) -> bool {
+    secrets_in(url).next().is_some()
+}
+
 /// A URL as it may be shown: without user and password, and without the query, where some servers want a key.
 pub(crate) fn shown_url(url: &str) -> String {
     let (shown, tail) = match url.find(['?', '#']) {

@@ -5,6 +5,7 @@
 
 pub(crate) mod clean;
 mod descriptor;
+pub(crate) mod dialog;
 pub(crate) mod json;
 pub(crate) mod printer;
 pub(crate) mod text;

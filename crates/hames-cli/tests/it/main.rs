@@ -10,6 +10,7 @@ mod crash;
 mod demo;
 mod kit;
 mod output;
+mod providers;
 mod requests;
 mod run;
 mod sessions;
