@@ -170,6 +170,7 @@ impl Job<'_> {
             .policy(self.policy()?)
             .grants(self.ground.store.grant_keeper(&self.folder, || SystemClock.now_ms()))
             .approver(Arc::clone(&self.approver))
+            .web(self.ground.config.file.web.options())
             .shell(shell)
             .blobs(blobs)
             .secrets(Secrets::new(self.ground.config.secrets()))

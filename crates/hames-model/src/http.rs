@@ -1,20 +1,17 @@
 //! The connection: one client per conversation, its sockets kept between steps.
 //!
-//! Nothing is inherited: no proxy from the environment, no process-wide crypto provider, no redirect (a key would travel
-//! with it). An http endpoint loads no certificates, because starting must take a few milliseconds.
+//! Nothing is inherited (see [`hames_http`]). An http endpoint loads no certificates, because starting must take a few
+//! milliseconds.
 
-use std::error::Error as _;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use hames_http::{Trust, is_certificate_trouble, is_refused, root_cause};
 use hames_protocol::{ErrorClass, Failure};
 use http_body::{Frame, SizeHint};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::Endpoint;
 use crate::chat::Body;
@@ -23,16 +20,10 @@ use crate::error::Place;
 /// Builds the client for one endpoint.
 pub(crate) fn client(endpoint: &Endpoint, url: &Url, place: &Place) -> Result<Client, Failure> {
     let proxy = endpoint.proxy.as_ref().filter(|_| !is_loopback(url));
-    let tls = if url.scheme() == "https" || proxy.is_some() { trusting(place)? } else { trusting_nobody(place)? };
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
+    let trust = if url.scheme() == "https" || proxy.is_some() { Trust::Platform } else { Trust::Nobody };
+    let mut builder = hames_http::client(trust)
+        .map_err(|error| place.failure(ErrorClass::Configuration, &error.to_string(), error.next()))?
         .connect_timeout(endpoint.timeouts.connect)
-        .tcp_nodelay(true)
-        .pool_max_idle_per_host(1)
-        .user_agent(concat!("hames/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers(endpoint, place)?);
     if let Some(proxy) = proxy {
         let proxy = reqwest::Proxy::all(proxy.url.expose())
@@ -79,37 +70,6 @@ fn headers(endpoint: &Endpoint, place: &Place) -> Result<HeaderMap, Failure> {
     Ok(map)
 }
 
-/// A configuration that trusts what the platform trusts, read once per process and only when first needed.
-fn trusting(place: &Place) -> Result<ClientConfig, Failure> {
-    static CONFIG: OnceLock<ClientConfig> = OnceLock::new();
-    if let Some(config) = CONFIG.get() {
-        return Ok(config.clone());
-    }
-    let config = tls_builder()
-        .and_then(|builder| builder.with_platform_verifier())
-        .map(|builder| builder.with_no_client_auth())
-        .map_err(|error| {
-            place.failure(
-                ErrorClass::Configuration,
-                &format!("no certificates to trust ({error})"),
-                "Install the system's CA certificates (package ca-certificates)",
-            )
-        })?;
-    Ok(CONFIG.get_or_init(|| config).clone())
-}
-
-/// A configuration for endpoints without TLS: it costs nothing and trusts nobody.
-fn trusting_nobody(place: &Place) -> Result<ClientConfig, Failure> {
-    let builder =
-        tls_builder().map_err(|error| place.failure(ErrorClass::Internal, &error.to_string(), "Please report this"))?;
-    Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-}
-
-fn tls_builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, rustls::Error> {
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-}
-
 /// The failure for a request that got no response, or a body that broke.
 pub(crate) fn accident(error: &reqwest::Error, place: &Place) -> Failure {
     let cause = place.masked(&root_cause(error));
@@ -137,34 +97,6 @@ pub(crate) fn accident(error: &reqwest::Error, place: &Place) -> Failure {
         return place.failure(ErrorClass::Connection, &what, next).retryable();
     }
     place.failure(ErrorClass::Connection, &format!("the connection broke ({cause})"), "Try again").retryable()
-}
-
-fn is_refused(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::ConnectionRefused) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
-}
-
-fn is_certificate_trouble(cause: &str) -> bool {
-    ["certificate", "UnknownIssuer", "CertNotValid"].iter().any(|word| cause.contains(word))
-}
-
-/// The innermost reason: the outer ones only say that something failed.
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    match std::ptr::addr_eq(cause, error) {
-        // Without a source the message would name the address, with whatever its query holds.
-        true if error.source().is_none() => "no further reason given".to_owned(),
-        _ => cause.to_string(),
-    }
 }
 
 /// A body of shared pieces with an exact length: nothing is joined, and a second attempt shares them too.

@@ -194,6 +194,22 @@ pub struct ToolCx {
     pub state: Arc<Mutex<SessionState>>,
     /// Canonical paths outside the workspace that were approved for this call.
     pub approved: Vec<PathBuf>,
+    /// What the rules say of hosts that the call comes to only while it runs.
+    pub hosts: HostRules,
+}
+
+/// What the rules say of hosts that a call did not name beforehand: where a redirect leads, say. As made by default
+/// there are no rules.
+#[derive(Clone, Default)]
+pub struct HostRules(Option<Arc<HostRule>>);
+
+type HostRule = dyn Fn(&str) -> Result<(), String> + Send + Sync;
+
+impl HostRules {
+    /// Rules that answer with the reason where a host may not be spoken to without being asked for by itself.
+    pub fn new(rules: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(rules)))
+    }
 }
 
 impl ToolCx {
@@ -217,6 +233,11 @@ impl ToolCx {
             return Ok(resolved);
         }
         Err(FsError::Outside { path: resolved.shown, target: resolved.abs })
+    }
+
+    /// Whether a host that the call did not name may be spoken to; else why not.
+    pub fn may_reach(&self, host: &str) -> Result<(), String> {
+        self.hosts.0.as_ref().map_or(Ok(()), |rules| rules(host))
     }
 
     /// Runs blocking work off the async threads.

@@ -12,6 +12,7 @@ use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
 use hames_workspace::files::{LocalFs, LocalFsOptions, Overlay};
 use hames_workspace::shell::{LocalShell, LocalShellOptions};
+use hames_workspace::web::WebOptions;
 
 use crate::approve::Callback;
 
@@ -25,6 +26,7 @@ pub struct AgentBuilder {
     folder: PathBuf,
     model: Box<dyn ModelClient>,
     tools: Option<Vec<Arc<dyn Tool>>>,
+    web: WebOptions,
     instructions: Vec<Instructions>,
     denied: Vec<PathBuf>,
     shell: Option<Arc<dyn ShellProvider>>,
@@ -50,6 +52,7 @@ impl AgentBuilder {
             folder: folder.into(),
             model,
             tools: None,
+            web: WebOptions::default(),
             instructions: Vec::new(),
             denied: Vec::new(),
             shell: None,
@@ -71,6 +74,12 @@ impl AgentBuilder {
     /// These tools instead of the built-in ones.
     pub fn tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
         self.tools = Some(tools);
+        self
+    }
+
+    /// What fetching pages may do beyond the public internet; for the built-in tools.
+    pub fn web(mut self, web: WebOptions) -> Self {
+        self.web = web;
         self
     }
 
@@ -232,7 +241,7 @@ impl AgentBuilder {
         let window_tokens = self.model.info().context_window;
         let tools = match self.tools {
             Some(tools) => ToolSet::new(tools),
-            None => built_in(window_tokens),
+            None => built_in(window_tokens, self.web),
         };
         let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.denied }).map_err(configuration)?;
         let shell = match self.shell {
@@ -269,8 +278,8 @@ impl AgentBuilder {
     }
 }
 
-fn built_in(window_tokens: u64) -> Result<ToolSet, hames_tools::ToolSetError> {
-    let all = ToolSet::new(hames_workspace::tools())?;
+fn built_in(window_tokens: u64, web: WebOptions) -> Result<ToolSet, hames_tools::ToolSetError> {
+    let all = ToolSet::new(hames_workspace::tools_with(web))?;
     if window_tokens <= LEAN_WINDOW { all.select(&LEAN_TOOLS) } else { Ok(all) }
 }
 

@@ -148,6 +148,13 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
         config.origin_text(&approve_origin(config))
     ));
     lines.push(format!("models.dev   {}", models_dev(&file.catalog.models_dev)));
+    if !file.web.allow.is_empty() {
+        let hosts: Vec<String> = file.web.allow.iter().map(ToString::to_string).collect();
+        lines.push(format!("web          also {}", hosts.join(", ")));
+    }
+    if let Some(proxy) = &file.web.proxy {
+        lines.push(format!("web proxy    {}", shown_url(proxy)));
+    }
     if !file.rules.is_empty() {
         lines.push(String::new());
         lines.push("rules".into());
@@ -207,6 +214,10 @@ fn as_json(config: &Config, home: &Home) -> Value {
             "from": config.origin_text(&approve_origin(config)),
         },
         "rules": rules,
+        "web": {
+            "allow": config.file.web.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "proxy": config.file.web.proxy.as_deref().map(shown_url),
+        },
         "models_dev": models_dev(&config.file.catalog.models_dev),
         "providers": providers,
         "warnings": config.file.warnings,

@@ -12,6 +12,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::policy::{Approve, FileRule};
 use super::read::Reader;
+use super::web::FileWeb;
 use crate::exit::Stop;
 
 /// A configuration file larger than this is no configuration file.
@@ -63,6 +64,8 @@ pub(crate) struct FileConfig {
     pub(crate) approve: Option<At<Approve>>,
     /// Rules about calls, in the file's order.
     pub(crate) rules: Vec<At<FileRule>>,
+    /// What fetching pages may do beyond the public internet.
+    pub(crate) web: FileWeb,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

@@ -3,7 +3,7 @@
 //! The reader knows no other, `config.example.jsonc` shows each, and a test holds both to that.
 
 /// Of the file.
-pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy"];
+pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy", "web"];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -53,6 +53,9 @@ pub(crate) const CATALOG: &[&str] = &["models_dev", "local_servers"];
 
 /// Of `policy`.
 pub(crate) const POLICY: &[&str] = &["rules"];
+
+/// Of `web`.
+pub(crate) const WEB: &[&str] = &["allow", "proxy"];
 
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];

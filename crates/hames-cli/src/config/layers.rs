@@ -246,7 +246,8 @@ impl Config {
 
     /// Values that must never be seen, of every provider.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        self.providers.iter().flat_map(Provider::secrets).chain(self.keys.iter().cloned()).collect()
+        let own = self.keys.iter().cloned().chain(self.file.web.password());
+        self.providers.iter().flat_map(Provider::secrets).chain(own).collect()
     }
 
     /// Variables that child processes do not get: everything that may hold a key, used or not.

@@ -11,6 +11,7 @@ mod policy;
 mod presets;
 mod providers;
 mod read;
+mod web;
 
 #[cfg(test)]
 pub(crate) use file::FileModel;

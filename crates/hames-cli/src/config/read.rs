@@ -53,6 +53,7 @@ impl Reader<'_> {
                 "catalog" => config.catalog = self.catalog(&property.value, key)?,
                 "approve" => config.approve = Some(self.approve(&property.value, key)?),
                 "policy" => config.rules.extend(self.policy(&property.value, key)?),
+                "web" => config.web = self.web(&property.value, key)?,
                 _ => {}
             }
         }
@@ -287,7 +288,7 @@ impl Reader<'_> {
         Ok(Some(self.at(value, model)))
     }
 
-    fn url(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
+    pub(super) fn url(&self, value: &Value<'_>, key: &str) -> Result<At<String>, Stop> {
         let url = self.string(value, key)?;
         if !is_http_url(&url.value) {
             return Err(self.wrong(value, key, "a URL that begins with http:// or https://"));
@@ -357,7 +358,7 @@ impl Reader<'_> {
     }
 
     /// The members that a table of keys names. Every other one becomes a warning: it may belong to a newer version.
-    fn known<'v, 'a>(
+    pub(super) fn known<'v, 'a>(
         &mut self,
         object: &'v Object<'a>,
         base: &str,
@@ -395,7 +396,7 @@ pub(crate) fn is_http_url(url: &str) -> bool {
 
 /// Whether the value of this key may be something that nobody should see.
 fn may_hold_a_secret(key: &str) -> bool {
-    key.ends_with(".api_key") || key.ends_with(".base_url") || key.contains(".headers.")
+    key.ends_with(".api_key") || key.ends_with(".proxy") || key.ends_with(".base_url") || key.contains(".headers.")
 }
 
 pub(crate) fn is_header_name(name: &str) -> bool {

@@ -1,5 +1,7 @@
 //! `hames run`: prompts, flags, sessions, exit codes.
 
+use std::io::{Read, Write};
+
 use hames_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -125,6 +127,46 @@ fn an_image_that_the_agent_reads_reaches_the_model_and_is_shown_in_words() {
     assert!(!blind.contains("image_url") && blind.contains("73 bytes"), "{blind}");
     assert!(blind.contains("[pic.png is an image, which this model does not take]"), "{blind}");
     assert_eq!(provider.violations(), []);
+}
+
+#[test]
+fn a_page_is_fetched_from_where_the_configuration_allows_it_and_read_on_with_recall() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/page", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let _ = connection.read(&mut [0; 2048]);
+            let body = format!("<title>Long</title>{}", "<p>words and words".repeat(5_000));
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", body.len());
+            let _ = connection.write_all((head + &body).as_bytes());
+        }
+    });
+    let turns = || {
+        let fetch = Turn::call("WebFetch", json!({ "url": url }));
+        let recall = Turn::call("Recall", json!({"artifact": "out-1", "offset": 9_990}));
+        Script::new().turn(fetch).turn(recall).turn(Turn::text("Read."))
+    };
+    let (user, provider) = User::with(turns());
+    user.write_config(r#"{"web": {"allow": ["127.0.0.1"]}}"#);
+    user.ok(&["run", "look it up"]);
+    let results = provider.requests()[2].tool_results();
+    assert!(results[0].1.starts_with(&format!("Long\n{url}\n\nwords and words\n")), "{}", results[0].1);
+    assert!(
+        results[0].1.contains("kept as out-1 (") && results[0].1.ends_with("; Recall shows it]"),
+        "{}",
+        results[0].1
+    );
+    assert!(results[1].1.starts_with("9990\t") && results[1].1.ends_with("10002\twords and words"), "{}", results[1].1);
+    assert_eq!(provider.violations(), []);
+    let (user, provider) = User::with(turns());
+    user.ok(&["run", "look it up"]);
+    let results = provider.requests()[2].tool_results();
+    assert!(
+        results[0].1.contains("127.0.0.1 is a loopback address; only hosts of the public internet are"),
+        "{}",
+        results[0].1
+    );
+    assert!(results[1].1.contains("nothing was kept so far"), "{}", results[1].1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hames_protocol::{CallId, Declaration, Emit, Event, Failure, ToolErrorClass, ToolStart};
+use hames_protocol::{CallId, Declaration, Effect, Emit, Event, Failure, Resource, ToolErrorClass, ToolStart};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::cap::result_cap;
 use crate::guard::guarded;
 use crate::locks::Ticket;
 use crate::policy::{Intent, Verdict, decide};
-use crate::{FsProvider, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
+use crate::{FsProvider, HostRules, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
 
 /// Bytes of a result kept free for what the door adds to it: where the whole is kept.
 const POINTER_ROOM: usize = 96;
@@ -246,7 +246,31 @@ impl Job {
             state: self.cx.state.clone(),
             // Whoever comes to run with these has a grant or an approval for each of them.
             approved: touched.iter().filter(|t| !t.path.inside).map(|t| t.path.abs.clone()).collect(),
+            hosts: self.host_rules(),
         }
+    }
+
+    /// Decides on a host that comes up while the tool runs, as if the call had named it. Nobody is asked in the middle
+    /// of a call: what would have to be asked about has to be asked for by itself.
+    fn host_rules(&self) -> HostRules {
+        let (parts, cx) = (self.parts.clone(), self.cx.clone());
+        let tool = self.origin.name.clone();
+        HostRules::new(move |host| {
+            let declaration = Declaration::new(Effect::Read, vec![Resource::Host { host: host.to_owned() }]);
+            let intent = Intent {
+                mode: cx.mode,
+                previews: parts.preview.is_some(),
+                tool: &tool,
+                root: parts.fs.root(),
+                declaration: &declaration,
+                touched: &[],
+            };
+            match decide(&parts.rules, &parts.grants_in_force(&cx), intent) {
+                Verdict::Allow => Ok(()),
+                Verdict::Deny(why) => Err(why),
+                Verdict::Ask(question) => Err(format!("{}. Call again with that address itself.", question.why)),
+            }
+        })
     }
 }
 

@@ -20,7 +20,7 @@ mod nearest;
 mod overlay;
 pub(crate) mod page;
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 mod remove;
 mod resolve;
 mod stage;

@@ -10,7 +10,7 @@ use super::text::Text;
 use super::{binary, diff, nearest};
 
 /// 64 cases, or as many as `HAMES_PROPTEST_CASES` says.
-pub(super) fn cases() -> Config {
+pub(crate) fn cases() -> Config {
     let cases = std::env::var("HAMES_PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64);
     Config { cases, failure_persistence: None, ..Config::default() }
 }

@@ -8,3 +8,4 @@ mod recall;
 mod search;
 mod shell;
 mod todo;
+mod web;

@@ -130,6 +130,7 @@ impl Bench {
             cap_bytes: 50_000,
             state: recorder.state.clone(),
             approved: Vec::new(),
+            hosts: hames_tools::HostRules::default(),
         };
         Self { scratch, fs, recorder, blobs, cx }
     }

@@ -47,6 +47,7 @@ fn seeing_cx(bed: &Bed) -> (ToolCx, Arc<Seen>) {
         cap_bytes: 50 * 1024,
         state: Arc::default(),
         approved: Vec::new(),
+        hosts: hames_tools::HostRules::default(),
     };
     (cx, seen)
 }
