@@ -59,12 +59,13 @@ pub enum Resource {
     },
     /// A command that will run, as the words of one simple command. What calls contend for is in the other resources;
     /// this is what rules and grants for commands are held against. A line names every simple command in it: those of
-    /// substitutions too, and one that runs another (`env`, `sudo`, `sh -c`) as itself and then as the other. An
-    /// assignment in front is a word; a file that a redirection writes is a path. A line that cannot be read names
-    /// none.
+    /// substitutions too, and one that runs another (`env`, `sudo`, `sh -c`) as itself and then as the other. What
+    /// changes what a command means or does counts as one: assignments, with the command they stand before, and a
+    /// redirection that writes, as `>` and the file. A line that cannot be read names none.
     Command {
-        /// The program and its arguments, quotes removed. Empty for a command whose program or words are only known
-        /// when it runs (`$x`, `eval`): no rule that allows commands then holds for the line.
+        /// The program and its arguments, quotes removed. Words that are expanded stay as they are written. Empty for
+        /// a command that is only known when it runs (`eval $x`, what a shell reads): no rule that allows commands then
+        /// holds for the line.
         words: Vec<String>,
     },
     /// A host that is spoken to over the network.

@@ -168,9 +168,33 @@ fn things<'a>(intent: &Intent<'a>) -> impl Iterator<Item = Thing<'a>> {
 }
 
 /// Commands that change what later ones of the same line mean: the folder, names, variables.
-const STAGE: [&str; 16] = [
-    ".", "alias", "cd", "declare", "eval", "exec", "export", "hash", "local", "popd", "pushd", "readonly", "set",
-    "shopt", "source", "typeset",
+const STAGE: [&str; 26] = [
+    ".",
+    "alias",
+    "cd",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "getopts",
+    "hash",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "set",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "umask",
+    "unalias",
+    "unset",
 ];
 
 impl Thing<'_> {

@@ -395,3 +395,158 @@ fn what_a_rule_keeps_is_kept_from_searches_too() {
     assert!(!last.contains("needle in keys") && !last.contains("needle in sub"), "{last}");
     assert!(last.contains("keys/a.txt may not be used by tools: a rule forbids it"), "{last}");
 }
+
+/// The user's rules: every command is asked about but these.
+const ONLY_GIT_LOG: &str = r#"{"policy": {"rules": [
+    {"verdict": "ask", "tool": "Shell"},
+    {"verdict": "allow", "command": "git log"},
+    {"verdict": "deny", "command": "git push"}
+]}}"#;
+
+/// A user with a repository of one commit, and the result of each of these commands in Build, nobody answering.
+fn results_of(config: &str, lines: &[String]) -> (User, Vec<String>) {
+    let turns = lines.iter().map(|line| Turn::call("Shell", json!({"command": line})));
+    let (user, provider) = User::with(Script::new().turns(turns).turn(Turn::text("done")));
+    let git = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first";
+    let made = std::process::Command::new("sh").args(["-c", git]).current_dir(user.project()).status().unwrap();
+    assert!(made.success());
+    user.write_config(config);
+    user.ok(&run(&["go"]));
+    let last: Value = serde_json::from_slice(&provider.requests().last().unwrap().raw).unwrap();
+    let results = last["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+    let results = results.map(|message| message["content"].to_string()).collect();
+    (user, results)
+}
+
+#[test]
+fn a_rule_that_allows_a_command_allows_no_line_that_does_more() {
+    let more: Vec<String> = [
+        "git log -1; touch a",
+        "git log -1 && touch b",
+        "git log -1 & touch c",
+        "git log -1\ntouch d",
+        "git log -1 || touch e; touch e",
+        "git log $(touch f)",
+        "git log `touch g`",
+        "git log <(touch h)",
+        "git log -1 | tee i",
+        "git log -1 > j",
+        "git log -1 &> k",
+        "(git log -1; touch l)",
+        "if git log -1; then touch m; fi",
+        "X=1 git log -1; >n",
+        "GIT_PAGER='touch o' git log -1",
+        "env git log -1",
+        "/usr/bin/git log -1",
+        "git -C . log -1",
+        "git -c alias.x=log x",
+        "cd . && git log -1",
+        "for i in 1; do git log -1; done",
+        "git log -1; $(echo touch p)",
+        "git log -1 $((1",
+        "eval git log -1",
+        "touch q #git log",
+        "git() { touch r; }; git log",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let allowed = ["git log -1", "git log -1 --format=%s; git log -1", "git  'log' -1 2>/dev/null"].map(str::to_owned);
+    let (user, results) = results_of(ONLY_GIT_LOG, &[&more[..], &allowed].concat());
+    for (line, result) in more.iter().zip(&results) {
+        assert!(result.contains("nobody can answer here"), "{line}\n{result}");
+    }
+    for (line, result) in allowed.iter().zip(&results[more.len()..]) {
+        assert!(result.contains("first"), "{line}\n{result}");
+    }
+    let left: Vec<_> = std::fs::read_dir(user.project()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".git"], "a command had an effect");
+}
+
+#[test]
+fn a_command_that_a_rule_denies_is_found_in_other_clothes() {
+    let config = r#"{"approve": "allow", "policy": {"rules": [{"verdict": "deny", "command": "touch"}]}}"#;
+    let denied: Vec<String> = [
+        "touch a",
+        "/usr/bin/touch a",
+        "../../../usr/bin/touch a",
+        "'to'uch a",
+        "to\\uch a",
+        "env touch a",
+        "X=1 touch a",
+        "timeout 5 touch a",
+        "nice -n 3 touch a",
+        "nohup touch a",
+        "command touch a",
+        "echo a | xargs touch",
+        "find . -maxdepth 0 -exec touch a ';'",
+        "sh -c 'touch a'",
+        "bash -euo pipefail -c 'touch a'",
+        "sh -c \"sh -c 'touch a'\"",
+        "eval touch a",
+        "ls; touch a",
+        "ls $(touch a)",
+        "ls <(touch a)",
+        "f() { touch a; }; f",
+        "{ touch a; }",
+        "! touch a",
+        "time touch a",
+        "touch a &",
+        "cat <<E\n$(touch a)\nE",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let (user, results) = results_of(config, &denied);
+    for (line, result) in denied.iter().zip(&results) {
+        assert!(result.contains("a rule forbids it"), "{line}\n{result}");
+    }
+    assert!(!user.project().join("a").exists());
+    // Where it cannot be told, a person is asked, who is not there.
+    let config = r#"{"policy": {"rules": [{"verdict": "deny", "command": "touch"}]}}"#;
+    let unclear: Vec<String> = [
+        "x=touch; $x a",
+        "$(echo touch) a",
+        "eval \"$(echo touch a)\"",
+        "echo touch a | sh",
+        "sh <<< 'touch a'",
+        "/usr/bin/touc[h] a",
+        "/usr/bin/tou?h a",
+        "{touch,a}",
+        "sh -c \"$(echo touch a)\"",
+        ". <(echo touch a)",
+        "env -S 'touch a'",
+        "coproc touch a",
+        "select x in 1; do touch a; done",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let (user, results) = results_of(config, &unclear);
+    for (line, result) in unclear.iter().zip(&results) {
+        let is_kept = result.contains("nobody can answer here") || result.contains("a rule forbids it");
+        assert!(is_kept, "{line}\n{result}");
+    }
+    assert!(!user.project().join("a").exists());
+}
+
+#[test]
+fn a_command_is_granted_word_for_word() {
+    let answered = |line: &str| Turn::call("Shell", json!({"command": line}));
+    let lines = ["echo one", "echo one; echo one", "echo one two", "cd / && echo one", "echo one > x"];
+    let script = Script::new().turns(lines.iter().map(|line| answered(line))).turn(Turn::text("done"));
+    let (user, provider) = User::with(script);
+    user.write_config(r#"{"policy": {"rules": [{"verdict": "ask", "tool": "Shell"}]}}"#);
+    let mut terminal = Terminal::start(&user, &run(&["go"]));
+    assert!(terminal.until(PROMPT).contains("running exactly: echo one\r\n"));
+    terminal.types("f\n");
+    // The second line is granted, the others are not.
+    for line in &lines[2..] {
+        let shown = terminal.until(PROMPT);
+        assert!(shown.contains(&format!("command  {line}\r\n")), "{shown}");
+        terminal.types("n\n");
+    }
+    assert_eq!(terminal.end().0, 0);
+    let last: Value = serde_json::from_slice(&provider.requests().last().unwrap().raw).unwrap();
+    assert!(last["messages"].to_string().contains("one\\none"), "{last}");
+    assert!(!user.project().join("x").exists());
+    let listed = user.ok(&["grants", "list"]).out;
+    assert!(listed.lines().count() == 1 && listed.ends_with("running exactly: echo one\n"), "{listed}");
+}

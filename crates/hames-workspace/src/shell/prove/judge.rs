@@ -61,26 +61,6 @@ pub(super) fn judge(text: &str, list: &List) -> Result<Verdict, Refusal> {
     Ok(judge.verdict)
 }
 
-/// The words of every simple command, those that wrappers run included.
-pub(super) fn commands(text: &str, list: &List) -> Vec<Vec<String>> {
-    let mut commands = Vec::new();
-    list.each(&mut |command| {
-        if let Kind::Simple(simple) = &command.kind
-            && !simple.words.is_empty()
-        {
-            let words: Vec<String> = simple
-                .words
-                .iter()
-                .map(|word| {
-                    word.literal().unwrap_or_else(|| text.get(word.span.clone()).unwrap_or_default().to_owned())
-                })
-                .collect();
-            super::programs::unwrapped(&words, &mut commands);
-        }
-    });
-    commands
-}
-
 impl Judge<'_> {
     pub(super) fn part(&self, span: &Span) -> &str {
         self.text.get(span.clone()).unwrap_or_default()

@@ -13,6 +13,7 @@
 //! It does no I/O and asks no file: whether a path may be read is for the filesystem, which gets the operands. It does not
 //! try to be complete. What it refuses may be harmless; what it lets pass must be.
 
+mod commands;
 mod grammar;
 mod judge;
 mod options;
@@ -36,8 +37,8 @@ const SHOWN_LIMIT: usize = 80;
 pub(crate) struct Proof {
     /// Whether it is proven to only read.
     pub(crate) reads: bool,
-    /// The words of every simple command in it, quotes removed and what is expanded as it is written; the commands that
-    /// wrappers run, too. Empty where the line is not understood.
+    /// What it runs, for rules about commands: see [`commands`](commands::commands). Empty where the line is not
+    /// understood.
     pub(crate) commands: Vec<Vec<String>>,
     /// What a proven line may read, as far as it is named.
     pub(crate) operands: Vec<Operand>,
@@ -123,7 +124,7 @@ pub(crate) fn prove(line: &str) -> Proof {
     match understand(line) {
         Err(refusal) => Proof { refusal: Some(refusal), ..Proof::default() },
         Ok(list) => {
-            let commands = judge::commands(line, &list);
+            let commands = commands::commands(line, &list);
             match judge::judge(line, &list) {
                 Ok(verdict) => Proof {
                     reads: true,

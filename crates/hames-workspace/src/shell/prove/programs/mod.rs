@@ -11,15 +11,12 @@ pub(super) mod conditions;
 pub(super) mod find;
 pub(super) mod git;
 pub(super) mod sed;
-mod unwrap;
 pub(super) mod wrappers;
 pub(super) mod xargs;
 
 use super::Refusal;
 use super::syntax::Span;
 use super::value::Arg;
-
-pub(super) use unwrap::unwrapped;
 
 /// One command as it is judged.
 pub(super) struct Call<'a> {
