@@ -361,17 +361,17 @@ mod tests {
 
     #[test]
     fn every_key_of_the_tables_is_read() {
-        for (before, keys, after) in [
-            ("{", keys::ROOT, "}"),
-            ("{\"providers\": {\"x\": {", keys::PROVIDER, "}}}"),
-            ("{\"providers\": {\"x\": {\"models\": [{", keys::MODEL, "}]}}}"),
-            ("{\"providers\": {\"x\": {\"models\": [{\"price\": {", keys::PRICE, "}}]}}}"),
-            ("{\"providers\": {\"x\": {\"timeouts\": {", keys::TIMEOUTS, "}}}}"),
-            ("{\"catalog\": {", keys::CATALOG, "}}"),
-        ] {
-            for key in keys.iter().filter(|key| !key.starts_with('$')) {
+        for (place, table) in keys::TABLES {
+            for key in table.iter().filter(|key| !key.starts_with('$')) {
                 // No key takes a list of null, so whichever is read refuses it.
-                let text = format!("{before}\"{key}\": [null]{after}");
+                let mut text = format!("{{\"{key}\": [null]}}");
+                for (step, before) in place.rsplit('/').zip(place.rsplit('/').skip(1)) {
+                    text = match (step, before) {
+                        ("*", "models" | "rules") => format!("[{text}]"),
+                        ("*", _) => format!("{{\"x\": {text}}}"),
+                        (name, _) => format!("{{\"{name}\": {text}}}"),
+                    };
+                }
                 let message = parse(&text).expect_err(key);
                 assert!(message.contains(key), "{message}");
             }

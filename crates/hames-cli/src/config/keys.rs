@@ -1,6 +1,7 @@
 //! Every key the configuration file may hold, one table for each object.
 //!
-//! The reader knows no other, `config.example.jsonc` shows each, and a test holds both to that.
+//! The reader knows no other, `config.example.jsonc` shows each, and a test holds both to that. A new table also gets a
+//! line in [`TABLES`], or the test does not know of it.
 
 /// Of the file.
 pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy", "web"];
@@ -59,3 +60,57 @@ pub(crate) const WEB: &[&str] = &["allow", "proxy"];
 
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];
+
+/// Where each table holds: `*` is whatever name or place there is.
+#[cfg(test)]
+pub(crate) const TABLES: &[(&str, &[&str])] = &[
+    ("", ROOT),
+    ("/providers/*", PROVIDER),
+    ("/providers/*/models/*", MODEL),
+    ("/providers/*/models/*/price", PRICE),
+    ("/providers/*/timeouts", TIMEOUTS),
+    ("/catalog", CATALOG),
+    ("/policy", POLICY),
+    ("/policy/rules/*", RULE),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::config::FileConfig;
+    use crate::config::edit::value_of;
+
+    const EXAMPLE: &str = include_str!("../../../../config.example.jsonc");
+
+    /// Every value a path leads to.
+    fn at<'v>(value: &'v Value, path: &str) -> Vec<&'v Value> {
+        path.split('/').skip(1).fold(vec![value], |found, step| {
+            let inner = found.into_iter().flat_map(|value| -> Vec<&Value> {
+                match (step, value) {
+                    ("*", Value::Object(members)) => members.values().collect(),
+                    ("*", Value::Array(elements)) => elements.iter().collect(),
+                    (name, value) => value.get(name).into_iter().collect(),
+                }
+            });
+            inner.collect()
+        })
+    }
+
+    #[test]
+    fn the_example_parses_and_shows_every_key() {
+        let path = Path::new("config.example.jsonc");
+        let read = FileConfig::parse(path, EXAMPLE).unwrap();
+        assert_eq!(read.warnings, Vec::<String>::new());
+        let example = value_of(path, EXAMPLE).unwrap();
+        for (place, table) in TABLES {
+            for key in *table {
+                let shown = at(&example, place).iter().any(|object| object.get(*key).is_some());
+                assert!(shown, "config.example.jsonc does not show {place}/{key}");
+            }
+        }
+    }
+}
