@@ -37,7 +37,11 @@ pub(crate) enum Command {
         what: ConfigCommand,
     },
     /// Check what Hames needs and say how to mend what is missing
-    Doctor,
+    Doctor {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Play a scripted run in a scratch folder: no model, no network
     Demo(DemoArgs),
 }

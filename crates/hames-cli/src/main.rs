@@ -62,7 +62,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Models(args) => commands::models::run(&args, &env),
         Command::Providers { what } => commands::providers::run(what, &env),
         Command::Config { what } => commands::config::run(&what, &env),
-        Command::Doctor => commands::doctor::run(&env),
+        Command::Doctor { json } => commands::doctor::run(json, &env),
     };
     match ended {
         Ok(code) => code,

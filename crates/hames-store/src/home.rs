@@ -47,7 +47,7 @@ impl Home {
     pub(crate) fn blobs(&self) -> PathBuf {
         self.root.join("blobs")
     }
-    fn locks(&self) -> PathBuf {
+    pub(crate) fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
     pub(crate) fn database_lock(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hames_protocol::LogError;
+use hames_protocol::{LogError, SessionId};
 
 use crate::fault::io_error;
 use crate::home::open_private;
@@ -78,6 +78,35 @@ fn busy(what: &str, note: &str) -> LogError {
         None => "another process".to_owned(),
     };
     LogError::Busy(format!("{what} is in use by {who}; wait until it ends, or stop it"))
+}
+
+/// A session that a living process writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InUse {
+    /// The session's id.
+    pub session: SessionId,
+    /// The process.
+    pub pid: u32,
+    /// What it calls itself; may be empty.
+    pub holder: String,
+}
+
+/// The sessions whose lock files in `folder` name a living process. Nothing is locked for it: whoever just wants to know
+/// must be in nobody's way.
+pub(crate) fn in_use(folder: &Path) -> io::Result<Vec<InUse>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".lock"));
+        // One that goes away meanwhile is in use no more.
+        let (Some(id), Ok(mut file)) = (name, File::open(&path)) else { continue };
+        let note = note(&mut file);
+        let Some((pid, holder)) = note.split_once('\t').filter(|_| !is_of_the_dead(&note)) else { continue };
+        let Ok(pid) = pid.parse() else { continue };
+        all.push(InUse { session: SessionId::from(id), pid, holder: holder.to_owned() });
+    }
+    all.sort_by(|a, b| a.session.as_str().cmp(b.session.as_str()));
+    Ok(all)
 }
 
 /// Whether the process that left the note has ended. Where that cannot be told it has not.
@@ -171,6 +200,21 @@ impl FileLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_a_living_process_holds_is_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let lease = Lease::take(&folder.path().join("s-1.lock"), "it", "hames run").unwrap();
+        std::fs::write(folder.path().join("s-2.lock"), format!("{}\thames run", child.id())).unwrap();
+        std::fs::write(folder.path().join("db.lock"), "").unwrap();
+        std::fs::write(folder.path().join("other"), format!("{}\tx", std::process::id())).unwrap();
+        let held = InUse { session: "s-1".into(), pid: std::process::id(), holder: "hames run".into() };
+        assert_eq!(in_use(folder.path()).unwrap(), [held]);
+        drop(lease);
+        assert_eq!(in_use(folder.path()).unwrap(), []);
+    }
 
     #[test]
     fn the_lock_of_a_dead_holder_is_waited_for_and_that_of_a_live_one_is_not() {

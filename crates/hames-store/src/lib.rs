@@ -43,7 +43,7 @@ mod tests;
 mod writer;
 
 pub use grants::KeptGrant;
-pub use lease::Lease;
+pub use lease::{InUse, Lease};
 pub use search::{SearchHit, SearchKind};
 pub use sessions::SessionInfo;
 pub use store::{Opened, Store, StoreReport};

@@ -11,9 +11,10 @@ use hames_protocol::{
 };
 use rusqlite::Connection;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, io_error};
+
 use crate::home::Home;
-use crate::lease::Lease;
+use crate::lease::{self, InUse, Lease};
 use crate::log::{self, Ports};
 use crate::read::{self, Readers};
 use crate::repair::{Keeper, Notices};
@@ -187,6 +188,12 @@ impl Store {
     pub fn last(&self, folder: &Path) -> Result<Option<SessionInfo>, LogError> {
         let folder = sessions::folder_text(folder);
         Ok(self.inner.read(|db| sessions::list(db, Some(&folder), 1))?.pop())
+    }
+
+    /// The sessions that are being written now, by whichever process.
+    pub fn in_use(&self) -> Result<Vec<InUse>, LogError> {
+        let folder = self.inner.home.locks();
+        lease::in_use(&folder).map_err(|e| io_error("read", &folder, &e))
     }
 
     /// Renames a session under its lease. A name that is taken in the folder is refused.

@@ -152,13 +152,97 @@ fn a_small_window_gets_the_lean_tools() {
 fn doctor_says_ok_for_what_is_there() {
     let (user, _provider) = User::saying("ok");
     let ended = user.ok(&["doctor"]);
-    for name in ["home", "database", "shell", "git", "config", "model", "reachable"] {
+    for name in [
+        "home", "database", "shell", "git", "config", "model", "window", "provider", "disk", "locks", "terminal",
+        "catalog", "lessons",
+    ] {
         assert!(ended.out.contains(name), "{name}\n{}", ended.out);
     }
     user.write_config("{\"model\": 5}");
     let ended = user.run(&["doctor"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.out.contains("FAIL  config"), "{}", ended.out);
+}
+
+#[test]
+fn doctor_tells_programs_what_it_tells_people() {
+    let (user, _provider) = User::saying("ok");
+    let object = user.ok(&["doctor", "--json"]).json().remove(0);
+    assert_eq!(object["ok"], true);
+    let names: Vec<&str> = object["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    for name in ["version", "home", "disk", "database", "locks", "config", "model", "window", "provider", "catalog"] {
+        assert!(names.contains(&name), "{name} {names:?}");
+    }
+    assert!(object["checks"].as_array().unwrap().iter().all(|check| check["state"] != "failed"));
+}
+
+#[test]
+fn doctor_names_each_provider_that_cannot_be_used_and_only_the_one_in_use_is_a_failure() {
+    let (user, provider) = User::saying("ok");
+    let file = |model: &str| {
+        format!(
+            r#"{{"model": "{model}", "providers": {{
+                "good": {{"base_url": "{}", "api_key": "sk-0123456789abcdef"}},
+                "dead": {{"base_url": "http://127.0.0.1:1/v1"}},
+                "unset": {{"base_url": "http://127.0.0.1:1/v1", "api_key_env": "NOT_SET"}},
+                "bare": {{"api_key": "sk-0123456789abcdef"}}
+            }}}}"#,
+            provider.base_url()
+        )
+    };
+    user.write_config(&file("good/mock-1"));
+    let ended = user.ok(&["doctor"]);
+    for part in [
+        "ok    provider  good at http://127.0.0.1",
+        "note  provider  dead at http://127.0.0.1:1/v1: ",
+        "note  provider  unset: $NOT_SET",
+        "note  provider  bare has no base_url",
+        "→ hames providers edit bare --url URL",
+        "→ `hames providers test dead` looks closer",
+        "note  config    it holds keys, and others on this machine can read it",
+        "→ chmod 600",
+    ] {
+        assert!(ended.out.contains(part), "{part}\n{}", ended.out);
+    }
+    assert!(!ended.out.contains("0123456789"), "{}", ended.out);
+    for (model, part) in [("dead/m", "FAIL  provider  dead"), ("unset/m", "FAIL  model     provider unset")] {
+        user.write_config(&file(model));
+        let ended = user.run(&["doctor"]);
+        assert!(ended.code == 1 && ended.out.contains(part), "{part}\n{}", ended.out);
+    }
+    user.write_config(&file("good/mock-2"));
+    let ended = user.ok(&["doctor"]);
+    assert!(ended.out.contains("good does not list it; did you mean mock-1?"), "{}", ended.out);
+}
+
+#[allow(clippy::print_stdout)] // a test that was skipped has to say so
+fn skipped(why: &str) {
+    println!("skipped: {why}");
+}
+
+#[test]
+fn doctor_says_so_where_the_disk_is_full() {
+    let (user, _provider) = User::saying("ok");
+    let full = user.folder("full");
+    // A disk of its own, with less room than one probe; making one needs a user namespace or root.
+    let script = format!("mount -t tmpfs -o size=64k none '{0}' && HAMES_HOME='{0}/home' exec \"$@\"", full.display());
+    let hames = user.command(&["doctor"]);
+    let run = |program: &str, args: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command.args(args).args(["sh", "-c", &script, "sh"]).arg(hames.get_program()).args(hames.get_args());
+        command.env_clear().envs(hames.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(user.project()).output()
+    };
+    let is_run = |output: &std::process::Output| String::from_utf8_lossy(&output.stdout).contains("version");
+    let tried = run("unshare", &["-rm"]).ok().filter(is_run);
+    let Some(output) = tried.or_else(|| run("unshare", &["-m"]).ok().filter(is_run)) else {
+        skipped("no file system of one's own can be mounted here");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("FAIL  home") && said.contains("free some space there"), "{said}");
+    assert!(said.contains("FAIL  disk      only"), "{said}");
 }
 
 #[test]
