@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hames_context::{Budget, Estimator, WireRules, estimate_head};
+use hames_context::{Budget, Estimator, ImageRoom, WireRules, estimate_head};
 use hames_protocol::{
     ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel,
 };
@@ -42,6 +42,7 @@ pub struct Agent {
     head_tokens: u64,
     estimator: Estimator,
     rules: WireRules,
+    pub(crate) images: ImageRoom,
 }
 
 impl Agent {
@@ -61,6 +62,7 @@ impl Agent {
             wanted_output,
             estimator: Estimator::default(),
             rules: WireRules::default(),
+            images: ImageRoom::default(),
         }
     }
 

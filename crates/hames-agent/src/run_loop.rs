@@ -41,7 +41,7 @@ impl Agent {
                 return Ok(RunEnd::new(RunResult::MaxSteps));
             }
             cx.deliver_waiting().await?;
-            let window = cx.window();
+            let window = self.images.fit(cx.window());
             let options = match self.plan(&window, cx.session.as_str()) {
                 Ok(options) => options,
                 Err(failure) => return Ok(RunEnd::failed(failure)),

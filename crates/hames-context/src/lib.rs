@@ -1,5 +1,5 @@
-//! What a request may carry: how large it is, how much room is left for the answer, and the rules every conversation
-//! has to keep before it goes on the wire.
+//! What a request may carry: how large it is, how many images, how much room is left for the answer, and the rules
+//! every conversation has to keep before it goes on the wire.
 //!
 //! Pure: no clock, no I/O, no provider. The agent performs what this crate decides.
 //!
@@ -13,8 +13,10 @@
 
 mod budget;
 mod estimate;
+mod images;
 mod wire_rules;
 
 pub use budget::{Budget, HeadTooLarge};
 pub use estimate::{Estimator, estimate_head, estimate_item, estimate_tokens};
+pub use images::ImageRoom;
 pub use wire_rules::{RuleBroken, WireRule, WireRules};

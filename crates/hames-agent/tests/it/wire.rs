@@ -231,6 +231,31 @@ async fn images_of_results_reach_a_model_that_sees_behind_the_results_and_no_oth
 }
 
 #[tokio::test]
+async fn a_session_that_looks_at_many_images_stays_sendable() {
+    let blobs = Arc::new(MemoryBlobs::default());
+    let looks_at = |n: usize| Turn::call("Look", json!({"path": format!("p{n}")}));
+    let script = Script::new().turns((0..25).map(looks_at)).turn(Turn::text("Seen."));
+    let tools = vec![looks(&blobs).await];
+    let (mut hames, provider) = over_http_with(script, tools, |_| {}, None, blobs).await;
+    ended(&hames.run("go").await, RunResult::Complete, 0);
+    assert_eq!(provider.violations(), []);
+    let images: Vec<usize> = provider.requests().iter().map(|request| outline(request).matches('*').count()).collect();
+    // Up to the high mark, then from the low one on; between two marks nothing that was sent changes.
+    assert_eq!(images, (0..=20).chain(10..15).collect::<Vec<_>>());
+    let requests = provider.requests();
+    for (at, (earlier, later)) in requests.iter().zip(&requests[1..]).enumerate() {
+        let (earlier, later) = (earlier.messages(), later.messages());
+        assert_eq!(later.starts_with(earlier), at != 20, "{at}");
+    }
+    let last = body_of(requests.last().unwrap());
+    assert!(last.contains("this is p0\\n[it was shown here; it is no longer sent."), "{last}");
+}
+
+fn body_of(request: &ChatRequest) -> String {
+    String::from_utf8_lossy(&request.raw).into_owned()
+}
+
+#[tokio::test]
 async fn a_message_that_interrupts_joins_the_images_that_were_there_already() {
     let blobs = Arc::new(MemoryBlobs::default());
     let first = Turn::call("Look", json!({"path": "a"})).then_call("Look", json!({"path": "-"}));
