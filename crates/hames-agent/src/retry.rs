@@ -71,8 +71,9 @@ impl RetryPolicy {
             return None;
         }
         match failure.class {
-            // Whoever sent the request has left out or renamed what it could.
-            ErrorClass::InvalidRequestFixable => return None,
+            // Whoever sends the request has left out or renamed what it could. Where it has just learned more, from a
+            // refusal inside a stream, it asks for another try at once.
+            ErrorClass::InvalidRequestFixable if failure.retry_after_ms != Some(0) => return None,
             ErrorClass::ToolUseFailed => {
                 return (!std::mem::replace(&mut tried.resampled, true)).then_some(Duration::ZERO);
             }
@@ -156,7 +157,10 @@ mod tests {
 
     #[test]
     fn what_could_be_mended_has_been_before_it_comes_here() {
-        assert_eq!(waits(&Failure::new(ErrorClass::InvalidRequestFixable, "no").retryable(), 0), []);
+        let fixable = Failure::new(ErrorClass::InvalidRequestFixable, "no").retryable();
+        assert_eq!(waits(&fixable, 0), []);
+        assert_eq!(waits(&Failure { retry_after_ms: Some(500), ..fixable.clone() }, 0), []);
+        assert_eq!(waits(&Failure { retry_after_ms: Some(0), ..fixable }, 0), [Duration::ZERO; 3]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod abort;
 mod barrier;
 mod inbox;
+mod learned;
 mod limits;
 mod open_step;
 mod order;
