@@ -160,11 +160,12 @@ impl FsProvider for Guarded {
         })
     }
 
+    /// What wildcards keep can be anywhere, which would close every folder: it is kept where it is met.
     fn hides(&self, path: &FsPath) -> bool {
         let root = self.inner.root();
         let is_kept_below = |rule: &Rule| {
-            let lies_below = rule.fixed_part(root).is_some_and(|fixed| fixed.starts_with(&path.abs));
-            lies_below && !self.was_asked(rule, &path.abs, true)
+            let lies_below = rule.unread_place(root).is_some_and(|place| place.starts_with(&path.abs));
+            lies_below && !self.was_asked(rule, &path.abs, false)
         };
         self.rules.iter().any(is_kept_below) || self.inner.hides(path)
     }

@@ -12,9 +12,9 @@
 //! 4. A tool may ask of its own accord; only a rule that allows the tool or everything, or a grant, answers that.
 //! 5. A grant answers a question about exactly what it names, whichever rule or border it came from.
 //!
-//! A rule about paths binds whatever names its paths or goes through the filesystem a call is given, searches
-//! included (see `guard`). It does not bind what a command does once it runs: a command can read any
-//! file its user can. Whoever wants that shut denies or asks about the command, or runs in Analyze.
+//! A rule about paths binds whatever names its paths or goes through the filesystem a call is given, searches included
+//! (see `guard`). It does not bind what a command does once it runs: a command can read any file its user can. Whoever
+//! wants that shut denies or asks about the command.
 
 mod rules;
 #[cfg(test)]

@@ -381,6 +381,10 @@ fn what_a_rule_keeps_is_kept_from_searches_too() {
         .turn(Turn::call("Glob", json!({"pattern": "**/*"})))
         .turn(Turn::call("List", json!({"path": "."})))
         .turn(Turn::call("Read", json!({"path": "keys/a.txt"})))
+        .turn(Turn::call("Shell", json!({"command": "cat keys/a.txt"})))
+        .turn(Turn::call("Shell", json!({"command": "cat sub/.env"})))
+        .turn(Turn::call("Shell", json!({"command": "grep -rn needle ."})))
+        .turn(Turn::call("Shell", json!({"command": "cat open.txt"})))
         .turn(Turn::text("done"));
     let (user, provider) = User::with(script);
     for name in ["open.txt", "keys/a.txt", "sub/.env"] {
@@ -389,11 +393,15 @@ fn what_a_rule_keeps_is_kept_from_searches_too() {
     user.write_config(
         r#"{"policy": {"rules": [{"verdict": "deny", "path": "keys"}, {"verdict": "ask", "path": "**/.env"}]}}"#,
     );
-    user.ok(&run(&["look"]));
+    user.ok(&["run", "look"]);
     let last = crate::kit::body_text(provider.requests().last().unwrap());
     assert!(last.contains("needle in open.txt"), "{last}");
     assert!(!last.contains("needle in keys") && !last.contains("needle in sub"), "{last}");
     assert!(last.contains("keys/a.txt may not be used by tools: a rule forbids it"), "{last}");
+    for refused in ["keys/a.txt", "sub/.env"] {
+        assert!(last.contains(&format!("{refused} may not be used by this call")), "{last}");
+    }
+    assert!(last.contains("a place below it is kept from tools"), "{last}");
 }
 
 /// The user's rules: every command is asked about but these.

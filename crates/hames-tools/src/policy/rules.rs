@@ -123,6 +123,17 @@ impl Rule {
         touched.write && self.fixed_part(root).is_some_and(|fixed| fixed.starts_with(&touched.path.abs))
     }
 
+    /// The one place that a rule keeps from being read; none where it is about changing, or about whatever a wildcard
+    /// matches.
+    pub(crate) fn unread_place(&self, root: &Path) -> Option<PathBuf> {
+        match &self.about {
+            About::Path { pattern, access } if self.restrains_paths() && *access != Some(Access::Write) => {
+                pattern.rest.is_empty().then(|| pattern.fixed_part(root))
+            }
+            _ => None,
+        }
+    }
+
     /// Where all paths of a rule about paths lie at or below.
     pub(crate) fn fixed_part(&self, root: &Path) -> Option<PathBuf> {
         match &self.about {

@@ -51,8 +51,11 @@ fn check_one(operand: &Operand, cwd: &Path, home: Option<&Path>, cx: &ToolCx) ->
         // What cannot be resolved cannot be read either.
         Err(_) => return Ok(()),
     };
+    if let Err(error @ FsError::Ruled { .. }) = cx.fs.stat(&resolved) {
+        return Err(error.into());
+    }
     if operand.deep && cx.fs.hides(&resolved) {
-        return Err(refused(&resolved.shown, "a place below it belongs to Hames itself and cannot be read"));
+        return Err(refused(&resolved.shown, "a place below it is kept from tools"));
     }
     if let Ok(below) = resolved.abs.strip_prefix("/proc") {
         let tells = below.components().any(|part| TELLING.iter().any(|telling| part.as_os_str() == *telling));
