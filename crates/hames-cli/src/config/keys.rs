@@ -72,6 +72,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("/catalog", CATALOG),
     ("/policy", POLICY),
     ("/policy/rules/*", RULE),
+    ("/web", WEB),
 ];
 
 #[cfg(test)]

@@ -144,7 +144,8 @@ impl Fetcher {
     }
 
     fn client(&self, target: &Target) -> Result<Client, ToolFailure> {
-        let tls = target.url.scheme() == "https" || self.proxy.is_some();
+        let tls_to_proxy = self.proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
+        let tls = target.url.scheme() == "https" || tls_to_proxy;
         let (slot, trust) = if tls { (&self.with_tls, Trust::Platform) } else { (&self.without_tls, Trust::Nobody) };
         if let Some(client) = slot.get() {
             return Ok(client.clone());

@@ -472,6 +472,26 @@ async fn without_being_allowed_nothing_on_this_machine_is_reached() {
 }
 
 #[tokio::test]
+async fn a_proxy_is_one_that_is_given_and_looks_names_up_itself() {
+    let proxy = Server::always(Answer::page("text/plain", "through the proxy")).await;
+    let options = || WebOptions { proxy: Some(proxy.url("")), ..WebOptions::default() };
+    let bench = Bench::new();
+    let tool = WebFetch::new(options());
+    let said = fetched_by(&tool, &bench, "http://example.com/x").await.unwrap().text;
+    assert_eq!(said, "http://example.com/x\n\nthrough the proxy");
+    assert!(proxy.requests()[0].starts_with("GET http://example.com/x HTTP/1.1\r\n"), "{:?}", proxy.requests());
+    // What is written is checked all the same.
+    for url in ["http://localhost/", "http://127.0.0.1/", "http://169.254.169.254/", "http://wiki.corp/"] {
+        let failed = fetched_by(&tool, &bench, url).await.unwrap_err();
+        assert_eq!(failed.class, ToolErrorClass::Refused, "{}", failed.text);
+    }
+    assert_eq!(proxy.requests().len(), 1);
+    let bad = WebFetch::new(WebOptions { proxy: Some("no url".into()), ..WebOptions::default() });
+    let failed = fetched_by(&bad, &bench, "http://example.com/").await.unwrap_err();
+    assert_eq!(failed.text, "nothing can be fetched: the proxy's address is no URL. Correct or remove it.");
+}
+
+#[tokio::test]
 async fn rules_about_hosts_hold_for_redirects_too() {
     let server = Server::always(Answer::page("text/plain", "there")).await;
     let to = format!("http://localhost:{}/", server.address.port());

@@ -6,6 +6,8 @@ use std::io::{Seek, Write as _};
 use serde_json::json;
 
 use hames_protocol::Part;
+use hames_tools::Preview;
+use hames_workspace::files::Overlay;
 
 use super::kit::{Bench, tool_named};
 use super::pictures::{GIF, JPEG, PNG, WEBP};
@@ -183,6 +185,20 @@ async fn an_image_is_known_by_its_bytes_described_and_handed_on_as_a_blob() {
         assert_eq!(bench.blob(&blob.hash).await, content);
         assert_eq!(output.files[0].hash, blob.hash, "a change made meanwhile is noticed when it is replaced");
     }
+}
+
+#[tokio::test]
+async fn an_image_is_seen_through_proposals_and_gone_where_one_removes_it() {
+    let mut bench = Bench::new();
+    bench.file("shot.png", PNG);
+    let state = bench.cx.state.clone();
+    bench.cx.fs = Overlay::default().over(bench.fs.clone(), state, bench.blobs.clone());
+    let output = bench.ok("Read", json!({"path": "shot.png"})).await;
+    assert!(matches!(&output.attachments[..], [Part::Image { .. }]), "{}", output.text);
+    bench.ok("Delete", json!({"path": "shot.png"})).await;
+    let said = bench.refused("Read", json!({"path": "shot.png"})).await;
+    assert!(said.starts_with("shot.png does not exist"), "{said}");
+    assert_eq!(bench.bytes("shot.png"), PNG);
 }
 
 #[tokio::test]
