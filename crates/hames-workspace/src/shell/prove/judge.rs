@@ -159,6 +159,18 @@ impl Judge<'_> {
                 _ => {}
             }
         }
+        self.mention(word)
+    }
+
+    /// Notes what a word could name, wherever it stands: it may be handed on to something that reads.
+    fn mention(&mut self, word: &Word) -> Judged {
+        for path in self.facts.paths(word) {
+            let parts = path.text.split_ascii_whitespace().filter(|part| part.contains('/') && *part != path.text);
+            for part in parts {
+                self.note(&PathText { text: part.to_owned(), home: false, open: false }, false)?;
+            }
+            self.note(&path, false)?;
+        }
         Ok(())
     }
 

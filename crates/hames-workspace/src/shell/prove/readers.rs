@@ -458,6 +458,10 @@ macro_rules! reference_options {
 /// With these, `git branch` and `git tag` list.
 const LISTING: &[&str] = &["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
 
+/// With these, `git tag` lists.
+const LISTING_TAGS: &[&str] =
+    &["-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
+
 /// The subcommands of git that are known. Every one that shows differences of files has the options inserted that keep
 /// the programs of a repository out.
 #[rustfmt::skip]
@@ -499,8 +503,8 @@ pub(super) static GIT: &[GitRow] = &[
     git("branch", concat!("-a --all -r --remotes -v -vv --verbose --show-current -l --list --no-column ", reference_options!()), GitOperands::With(LISTING))
         .runs(&["git branch", "git branch -a", "git branch -vv", "git branch --list 'x*'", "git branch --contains HEAD", "git branch --show-current"])
         .refuses(&["git branch x", "git branch -d x", "git branch -D x", "git branch -m x", "git branch -f x HEAD", "git branch -v x", "git branch --edit-description", "git branch -u x", "git branch -l x", "git branch --set-upstream-to=x", "git branch -c a b", "git branch --del x", "git branch -- x"]),
-    git("tag", concat!("-l --list -n? --no-column ", reference_options!()), GitOperands::With(LISTING))
-        .runs(&["git tag", "git tag -l", "git tag --list 'v*'", "git tag --contains HEAD", "git tag -n3"]).refuses(&["git tag x", "git tag -d x", "git tag -a x -m y", "git tag -v x", "git tag -s x", "git tag -f x", "git tag --delete x", "git tag -F a x", "git tag -- x", "git tag --ver x"]),
+    git("tag", concat!("-l --list -n? --no-column ", reference_options!()), GitOperands::With(LISTING_TAGS))
+        .runs(&["git tag", "git tag -l", "git tag -l 'v*'", "git tag --list 'v*'", "git tag --contains HEAD", "git tag -n3"]).refuses(&["git tag x", "git tag -d x", "git tag -a x -m y", "git tag -v x", "git tag -s x", "git tag -f x", "git tag --delete x", "git tag -F a x", "git tag -- x", "git tag --ver x"]),
     git("remote", "-v --verbose", GitOperands::AtMost(0)).runs(&["git remote", "git remote -v"]).refuses(&["git remote add x y", "git remote update", "git remote -v update", "git remote show origin", "git remote prune origin", "git remote rm x"]),
     git("remote get-url", "--all --push", GitOperands::AtMost(1)).runs(&["git remote get-url origin"]).refuses(&["git remote set-url origin x"]),
     git("stash list", concat!(diff_options!(), log_options!()), GitOperands::Any).inserting(NO_HELPERS).runs(&["git stash list", "git stash list -p"]).refuses(&["git stash list --textconv -p", "git stash list --ext-diff", "git stash list --output=x"]),

@@ -1,5 +1,6 @@
 //! Commands run for real: what they leave, what they read, what they write and how they are ended.
 
+mod analyze;
 mod background;
 mod ending;
 mod input;
