@@ -283,6 +283,28 @@ fn a_grant_for_the_folder_holds_there_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_whole_folder_is_deleted_only_when_somebody_says_so() {
+    let script = Script::new()
+        .turn(Turn::call("Delete", json!({"path": "old", "recursive": true})))
+        .turn(Turn::call("Delete", json!({"path": "older", "recursive": true})))
+        .turn(Turn::text("done"))
+        .turn(Turn::call("Delete", json!({"path": "last", "recursive": true})))
+        .turn(Turn::text("done"));
+    let (user, _provider) = User::with(script);
+    ["old/a", "older/b", "last/c"].iter().for_each(|name| drop(user.write(name, "x")));
+    let mut terminal = Terminal::start(&user, &run(&["tidy up"]));
+    let shown = terminal.until(PROMPT);
+    assert!(shown.contains("deletes a folder") && shown.contains("every call of Delete"), "{shown}");
+    terminal.types("s\n");
+    let (code, rest) = terminal.end();
+    assert!(code == 0 && !rest.contains(PROMPT), "the second is granted: {rest}");
+    assert!(!user.project().join("old").exists() && !user.project().join("older").exists());
+    // Another session was granted nothing.
+    user.ok(&["run", "--mode", "build", "-s", "other", "tidy up"]);
+    assert!(user.project().join("last/c").exists());
+}
+
+#[test]
 fn a_rule_that_denies_beats_grants_and_flags() {
     let (user, _provider, file) = reader();
     let mut terminal = Terminal::start(&user, &run(&["look"]));
