@@ -140,6 +140,24 @@ mod tests {
                 "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
             ),
             ("https://h.example/v1#part", "https://h.example/v1/chat/completions"),
+            ("http://localhost:8080/v1/chat/completions", "http://127.0.0.1:8080/v1/chat/completions"),
+            ("http://localhost.example:1", "http://localhost.example:1/v1/chat/completions"),
+            ("http://my-localhost:1", "http://my-localhost:1/v1/chat/completions"),
+            ("http://localhost", "http://127.0.0.1/v1/chat/completions"),
+            ("http://0.0.0.0:8080", "http://0.0.0.0:8080/v1/chat/completions"),
+            ("http://192.168.0.7:1234/v1/", "http://192.168.0.7:1234/v1/chat/completions"),
+            ("https://h.example/v1?key=k", "https://h.example/v1/chat/completions?key=k"),
+            ("https://h.example?key=k", "https://h.example/v1/chat/completions?key=k"),
+            ("https://h.example/chat/completions?key=k", "https://h.example/chat/completions?key=k"),
+            (
+                "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
+                "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ),
+            (
+                "https://r.openai.azure.com/openai/v1/?api-version=preview",
+                "https://r.openai.azure.com/openai/v1/chat/completions?api-version=preview",
+            ),
+            ("https://gateway.example/v1/acc/gw/openai", "https://gateway.example/v1/acc/gw/openai/chat/completions"),
         ];
         for (base, expected) in cases {
             assert_eq!(chat_url(base).as_deref(), Ok(expected), "{base}");

@@ -8,16 +8,18 @@
 //! An item gives one message, but for two cases: neighbouring user items are one message, and images of results are
 //! sent in a user message of their own behind the last result of the step, because nothing else may carry images.
 
+mod ids;
 mod pack;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hames_protocol::{
-    BlobStore, CallId, ErrorClass, Failure, Head, Item, Lesson, ModelRef, Part, PreparedInfo, Remedy, RequestOptions,
+    BlobStore, ErrorClass, Failure, Head, Item, Lesson, ModelRef, Part, PreparedInfo, Remedy, RequestOptions,
 };
 
+use self::ids::Ids;
 use self::pack::Packs;
 use super::parameters::Parameters;
 use super::render::{self, Loaded, Replay, SystemPlace};
@@ -27,9 +29,6 @@ use crate::learned::Sent;
 
 /// Bytes of one image that are sent; larger ones are refused by every provider.
 const MAX_IMAGE_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Characters of a call id that every provider takes.
-const MAX_ID_CHARS: usize = 40;
 
 /// How requests to one endpoint and model are written.
 #[derive(Clone, Debug)]
@@ -116,13 +115,6 @@ struct Segment {
     is_answer: bool,
     /// Whether it carries reasoning.
     has_reasoning: bool,
-}
-
-/// The wire ids of calls in the window: the provider's own where it can be told apart, else ours.
-#[derive(Debug, Default)]
-struct Ids {
-    by_call: HashMap<CallId, Arc<str>>,
-    used: HashSet<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -306,7 +298,7 @@ impl Encoder {
                 let own = answer.model.as_ref().is_none_or(|model| **model == self.style.model);
                 Ok(Some(render::assistant(answer, &ids, Replay { own, ..self.manner.replay })))
             }
-            Some(Item::Tool(result)) => match self.ids.by_call.get(&result.call_id) {
+            Some(Item::Tool(result)) => match self.ids.known(&result.call_id) {
                 Some(id) => Ok(Some(render::tool(result, id))),
                 None => Err(place.failure(
                     ErrorClass::WireRule,
@@ -325,7 +317,7 @@ impl Encoder {
     fn first_words(&self) -> Option<String> {
         let is_first = self.segments.is_empty() && self.manner.system == SystemPlace::FirstMessage;
         let head = self.head.as_ref().filter(|_| is_first)?;
-        Some(head.head.system.clone())
+        Some(head.head.system.clone()).filter(|text| !text.trim().is_empty())
     }
 
     fn changed(&self, old_head: Option<Bytes>, change: &Change, tail: &Bytes) -> (Option<u64>, &'static str) {
@@ -378,48 +370,6 @@ impl Encoder {
         text.truncate(CHARS);
         text
     }
-}
-
-impl Ids {
-    fn give(&mut self, call: &CallId, provider_id: &str) -> Arc<str> {
-        if let Some(id) = self.by_call.get(call) {
-            return Arc::clone(id);
-        }
-        let mut id: Arc<str> = provider_id.into();
-        if provider_id.trim().is_empty() || self.used.contains(&id) {
-            id = own_id(call.as_str(), 0).into();
-        }
-        let mut attempt = 0;
-        while self.used.contains(&id) {
-            attempt += 1;
-            id = own_id(call.as_str(), attempt).into();
-        }
-        self.used.insert(Arc::clone(&id));
-        self.by_call.insert(call.clone(), Arc::clone(&id));
-        id
-    }
-
-    fn forget(&mut self, items: &[Arc<Item>]) {
-        for item in items {
-            if let Item::Assistant(answer) = item.as_ref() {
-                for call in &answer.calls {
-                    if let Some(id) = self.by_call.remove(&call.call_id) {
-                        self.used.remove(&id);
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Our id of a call in a shape every provider takes.
-fn own_id(call: &str, attempt: u32) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if attempt == 0 && (1..=MAX_ID_CHARS).contains(&call.len()) && call.chars().all(fits) {
-        return call.to_owned();
-    }
-    let hash = blake3::hash(format!("{attempt} {call}").as_bytes()).to_hex();
-    format!("call_{}", &hash[..24])
 }
 
 /// Items as messages: consecutive user items are one, an answer with nothing to send is none, and the images of

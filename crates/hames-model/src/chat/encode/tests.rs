@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::*;
 use hames_protocol::{
     AssistantItem, BlobSource, CallItem, Label, MemoryBlobs, ReasoningBlock, SessionId, ToolItem, UserItem,
@@ -430,5 +432,117 @@ fn reasoning_goes_back_to_the_model_that_gave_it_and_to_no_other() {
     ] {
         let (body, _) = prepare(&mut encoder(), &head(""), &[user("hi"), item(model), result("c1")]);
         assert_eq!(body.contains("think"), goes, "{model:?}: {body}");
+    }
+}
+
+/// A request under lessons; its text parsed, and where it parts from the one before.
+fn taught(encoder: &mut Encoder, head: &Arc<Head>, items: &[Arc<Item>], lessons: &[Lesson]) -> (String, PreparedInfo) {
+    let (place, blobs) = (place(), MemoryBlobs::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let wanted = Wanted { head, items, options: &RequestOptions::default(), lessons };
+    let (body, info) = runtime.block_on(encoder.prepare(wanted, &blobs, &place)).unwrap();
+    (String::from_utf8(body.frames.concat()).unwrap(), info)
+}
+
+#[test]
+fn the_system_text_moves_into_the_first_message_where_it_has_no_role() {
+    let user_role = [Lesson::new("system", Remedy::Rename("user".into()))];
+    let developer = [Lesson::new("system", Remedy::Rename("developer".into()))];
+    let (one, other) = (head("be brief"), head("be long"));
+    let items = [user("a"), answer("b", &[("c1", "c1")]), result("c1"), user("d"), answer("e", &[])];
+    let mut encoder = encoder();
+    let roles =
+        |text: &str| -> Vec<String> { messages(text).iter().map(|m| m["role"].as_str().unwrap().to_owned()).collect() };
+    let (plain, _) = taught(&mut encoder, &one, &items, &[]);
+    assert_eq!(roles(&plain), ["system", "user", "assistant", "tool", "user", "assistant"]);
+    let (renamed, info) = taught(&mut encoder, &one, &items, &developer);
+    assert_eq!(roles(&renamed)[0], "developer");
+    assert_eq!((info.changed_why, info.changed_at), ("head", Some(first_difference(&plain, &renamed))));
+    let (merged, _) = taught(&mut encoder, &one, &items, &user_role);
+    assert_eq!(roles(&merged), ["user", "assistant", "tool", "user", "assistant"]);
+    assert_eq!(messages(&merged)[0]["content"], "be brief\n\na");
+    assert_eq!(encoder.sent().system_role.as_deref(), Some("user"));
+
+    // It grows without a change, and follows another system text and another first message.
+    let more = [&items[..], &[user("f")]].concat();
+    let (grown, info) = taught(&mut encoder, &one, &more, &user_role);
+    assert!(grown.starts_with(merged.strip_suffix(END).unwrap()));
+    assert_eq!((info.changed_why, info.changed_at), ("appended", Some((merged.len() - END.len()) as u64)));
+    let (text, _) = taught(&mut encoder, &other, &more, &user_role);
+    assert_eq!(messages(&text)[0]["content"], "be long\n\na");
+    let (text, info) = taught(&mut encoder, &other, &more[3..], &user_role);
+    assert_eq!(messages(&text)[0]["content"], "be long\n\nd");
+    assert_eq!(info.changed_why, "item");
+    let (text, _) = taught(&mut encoder, &other, &more, &[]);
+    assert_eq!(roles(&text)[..2], ["system", "user"]);
+    assert_eq!(messages(&text)[1]["content"], "a");
+}
+
+#[test]
+fn an_empty_system_text_leaves_the_first_message_alone() {
+    let lessons = [Lesson::new("system", Remedy::Rename("user".into()))];
+    let mut encoder = encoder();
+    let (text, _) = taught(&mut encoder, &head(" "), &[user("a")], &lessons);
+    assert_eq!(messages(&text), [serde_json::json!({"role": "user", "content": "a"})]);
+    assert_eq!(encoder.sent().system_role, None);
+}
+
+#[test]
+fn the_items_of_a_request_render_to_the_same_request() {
+    let with_image = || {
+        let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 3, dropped: 0, name: None };
+        let image = Part::Image { blob, media_type: "image/png".into(), name: None };
+        let Item::Tool(mut seen) = result("c1").as_ref().clone() else { unreachable!() };
+        seen.attachments = vec![image];
+        Arc::new(Item::Tool(seen))
+    };
+    let head = head("s");
+    for items in [
+        vec![user("a")],
+        vec![user("a"), user("b"), answer(" ", &[]), user("c")],
+        vec![
+            user("a"),
+            answer("", &[("c1", "x"), ("c2", "x")]),
+            with_image(),
+            result("c2"),
+            user("b"),
+            answer("c", &[]),
+        ],
+        vec![user("a"), answer("", &[("c1", "")]), with_image()],
+    ] {
+        let mut encoder = encoder();
+        let (text, _) = taught(&mut encoder, &head, &items, &[]);
+        let again = encoder.items();
+        let (same, _) = taught(&mut encoder, &head, &again, &[]);
+        assert_eq!(text, same);
+        let lesson = [Lesson::new("reasoning_content", Remedy::Set(true.into()))];
+        let again = encoder.items();
+        let (anew, _) = taught(&mut encoder, &head, &again, &lesson);
+        let (fresh, _) = taught(&mut self::encoder(), &head, &items, &lesson);
+        assert_eq!(anew, fresh);
+    }
+}
+
+#[test]
+fn what_a_request_carries_is_known_of_it() {
+    let thinking = |cut| {
+        let Item::Assistant(mut item) = answer("said \"reasoning_content\":", &[("c1", "c1")]).as_ref().clone() else {
+            unreachable!()
+        };
+        item.reasoning = vec![ReasoningBlock { text: "t".into(), field: "reasoning_content".into(), blocks: vec![] }];
+        item.cut = cut;
+        Arc::new(Item::Assistant(item))
+    };
+    let no = answer("\",\"reasoning_content\":\"", &[]);
+    for (items, answers, reasoning) in [
+        (vec![user(",\"reasoning\":")], false, false),
+        (vec![user("a"), no, user("b")], true, false),
+        (vec![user("a"), thinking(None), result("c1")], true, true),
+        (vec![user("a"), thinking(Some(hames_protocol::Cut::Abort)), result("c1")], true, false),
+    ] {
+        let mut encoder = encoder();
+        taught(&mut encoder, &head("s"), &items, &[]);
+        assert_eq!((encoder.sent().has_answers, encoder.sent().has_reasoning), (answers, reasoning), "{items:?}");
+        assert!(!encoder.sent().has_tools);
     }
 }

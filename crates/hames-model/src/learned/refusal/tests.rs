@@ -86,6 +86,18 @@ fn a_refusal_of_a_parameter_that_was_sent_says_what_to_do_about_it() {
             "max_tokens is 16384 at most",
         ),
         (
+            says("max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m-3-5-20241022"),
+            Effort,
+            Off,
+            "max_tokens is 8192 at most",
+        ),
+        (
+            says("The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower value."),
+            Effort,
+            Off,
+            "max_tokens is 4096 at most",
+        ),
+        (
             pointing("`max_tokens` must be less than or equal to `8192`, the maximum for this model", "max_tokens", ""),
             Effort,
             Off,
@@ -533,4 +545,30 @@ proptest::proptest! {
             );
         }
     }
+}
+
+/// Real refusals, where somebody has them: a lesson comes only of those that name a parameter and refuse it.
+#[test]
+fn recorded_refusals_teach_only_what_they_say() {
+    let Some(folder) = std::env::var_os("HAMES_TEST_DATA") else {
+        println!("skipped: HAMES_TEST_DATA is not set");
+        return;
+    };
+    let mut taught = 0;
+    for name in ["errors.jsonl", "error-bodies.jsonl", "overflow.jsonl"] {
+        let text = std::fs::read_to_string(std::path::Path::new(&folder).join(name)).unwrap();
+        for line in text.lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            let Some(status) = row["status"].as_u64() else { continue };
+            let failure = refused(u16::try_from(status).unwrap(), row["body"].as_str().unwrap_or(""));
+            for (dialect, level) in [(Effort, High), (Type, High), (Reasoning, Off), (Bool, Off)] {
+                let Some(lesson) = lesson(&failure, &sent(Some(dialect), level, &[]), &[]) else { continue };
+                let words = failure.provider_message.clone().unwrap_or_default();
+                let named = if lesson.parameter == "system" { "role" } else { &lesson.parameter };
+                assert!(words.contains(named), "{lesson}: {words}");
+                taught += 1;
+            }
+        }
+    }
+    assert!(taught > 0);
 }
