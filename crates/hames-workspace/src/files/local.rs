@@ -156,6 +156,12 @@ impl LocalFs {
         Ok((folder, relative.file_name()))
     }
 
+    /// Opens a folder.
+    pub(super) fn folder(&self, path: &FsPath) -> io::Result<OwnedFd> {
+        let (ground, relative) = self.ground(path).map_err(io::Error::other)?;
+        ground.anchor.folder(relative)
+    }
+
     fn meta(&self, path: &FsPath) -> Result<Meta, FsError> {
         let (parent, name) = self.parent(path)?;
         let meta = match name {
@@ -166,7 +172,7 @@ impl LocalFs {
     }
 
     /// The error for a path; one that does not exist is told what does.
-    fn failed(&self, path: &FsPath, error: io::Error) -> FsError {
+    pub(super) fn failed(&self, path: &FsPath, error: io::Error) -> FsError {
         if error.kind() != io::ErrorKind::NotFound {
             return fs_error(&path.shown, error);
         }
@@ -197,8 +203,7 @@ impl LocalFs {
         if self.denied.is_empty() {
             return Ok(false);
         }
-        let (ground, relative) = self.ground(folder)?;
-        let opened = ground.anchor.folder(relative).map_err(|error| self.failed(folder, error))?;
+        let opened = self.folder(folder).map_err(|error| self.failed(folder, error))?;
         let names = sys::names(&opened, usize::MAX).map_err(|error| self.failed(folder, error))?;
         Ok(names.len() > self.list(folder)?.len())
     }
@@ -245,8 +250,7 @@ impl FsProvider for LocalFs {
         if meta.kind != FileKind::Dir {
             return Err(wrong_kind(&path.shown, meta.kind, "a folder"));
         }
-        let (ground, relative) = self.ground(path)?;
-        let folder = ground.anchor.folder(relative).map_err(|error| self.failed(path, error))?;
+        let folder = self.folder(path).map_err(|error| self.failed(path, error))?;
         let mut names = sys::names(&folder, usize::MAX).map_err(|error| self.failed(path, error))?;
         names.sort_unstable();
         let denied = self.denied.look();
@@ -316,7 +320,7 @@ impl FsProvider for LocalFs {
         visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
     ) -> Result<(), FsError> {
         let meta = self.meta(from)?;
-        walk::walk(self, from, &meta, self.denied.look(), options, visit)
+        walk::walk(self, from, &meta, &self.denied.look(), options, visit)
     }
 }
 

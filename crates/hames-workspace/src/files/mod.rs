@@ -23,6 +23,7 @@ pub(crate) mod page;
 pub(crate) mod properties;
 mod remove;
 mod resolve;
+mod rules;
 mod stage;
 pub(crate) mod stream;
 mod suggest;

@@ -397,7 +397,7 @@ fn staged_by(name: &OsStr) -> Option<Pid> {
 }
 
 /// Removes what writes to `file` left beside it when their process was killed between staging and renaming. What
-/// processes that live have staged stays. Does what it can: a leftover is hidden from every listing here.
+/// processes that live have staged stays. Does what it can: a leftover is hidden from every walk.
 pub fn remove_staged_beside(file: &Path) {
     let Some(Ok(entries)) = file.parent().map(std::fs::read_dir) else { return };
     for entry in entries.flatten() {

@@ -2,11 +2,12 @@
 //!
 //! Whatever the moment, nothing of the folder beside the workspace is read, listed, named or changed.
 
+use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hames_tools::{Expect, FsError, FsPath, FsProvider};
+use hames_tools::{Expect, FsError, FsPath, FsProvider, WalkOptions};
 use rustix::fs::{CWD, RenameFlags};
 
 use super::local::{LocalFs, LocalFsOptions};
@@ -146,6 +147,11 @@ fn use_all(fs: &LocalFs, round: usize, tally: &mut Tally) {
     if let Some(entries) = tally.count(fs.list(&sub)) {
         assert!(entries.iter().all(|entry| entry.name != "only here"), "{entries:?}");
     }
+    let walked = fs.walk(&inside("."), &WalkOptions::default(), &mut |entry| {
+        assert!(!entry.path.shown.ends_with("only here"), "{entry:?}");
+        ControlFlow::Continue(())
+    });
+    tally.count(walked);
     match fs.stat(&inside("sub/only hers")) {
         Err(FsError::NotFound { hint, .. }) => assert!(!hint.contains("only here"), "{hint}"),
         Err(_) => {}

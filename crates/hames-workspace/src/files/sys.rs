@@ -166,12 +166,7 @@ pub(super) struct Meta {
 
 #[allow(clippy::unnecessary_cast)] // the fields' types differ between platforms
 fn meta(stat: &Stat) -> Meta {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => FileKind::File,
-        FileType::Directory => FileKind::Dir,
-        FileType::Symlink => FileKind::Link,
-        _ => FileKind::Other,
-    };
+    let kind = file_kind(FileType::from_raw_mode(stat.st_mode));
     let seconds = u128::try_from(stat.st_mtime).unwrap_or(0);
     Meta {
         kind,
@@ -182,6 +177,15 @@ fn meta(stat: &Stat) -> Meta {
         owner: (stat.st_uid, stat.st_gid),
         modified_ns: seconds * 1_000_000_000 + stat.st_mtime_nsec as u128,
         changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+    }
+}
+
+fn file_kind(kind: FileType) -> FileKind {
+    match kind {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Dir,
+        FileType::Symlink => FileKind::Link,
+        _ => FileKind::Other,
     }
 }
 
@@ -337,21 +341,39 @@ pub(super) fn remove_folder(folder: impl AsFd, name: &OsStr) -> io::Result<()> {
 
 /// At most so many of the names in a folder, without `.` and `..`, in no order.
 pub(super) fn names(folder: impl AsFd, most: usize) -> io::Result<Vec<OsString>> {
-    use std::os::unix::ffi::OsStrExt;
     let mut names = Vec::new();
+    each_entry(folder, |name, _| {
+        names.push(name.to_owned());
+        names.len() < most
+    })?;
+    Ok(names)
+}
+
+/// The names in a folder, without `.` and `..`, in no order, each with its kind where the system tells it along.
+pub(super) fn entries(folder: impl AsFd) -> io::Result<Vec<(OsString, Option<FileKind>)>> {
+    let mut entries = Vec::new();
+    each_entry(folder, |name, kind| {
+        entries.push((name.to_owned(), kind));
+        true
+    })?;
+    Ok(entries)
+}
+
+/// Goes through a folder for as long as `go_on` says so.
+fn each_entry(folder: impl AsFd, mut go_on: impl FnMut(&OsStr, Option<FileKind>) -> bool) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
     // The folder may have been opened only to start from; listing needs a handle of its own.
     let listing = fs::openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     for entry in Dir::new(listing)? {
-        if names.len() == most {
-            break;
-        }
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(OsStr::from_bytes(name).to_owned());
+        let kind = entry.file_type();
+        let told = (kind != FileType::Unknown).then(|| file_kind(kind));
+        if name != b"." && name != b".." && !go_on(OsStr::from_bytes(name), told) {
+            break;
         }
     }
-    Ok(names)
+    Ok(())
 }
 
 /// Whether two looks at a file saw the same content, as far as one can tell without reading it.

@@ -1,24 +1,28 @@
 //! Visiting everything below a folder, as ignore files have it.
 //!
-//! Rules of ignore files hold whatever the caller filters by. They come from the whole repository where the root lies
-//! in one; elsewhere from the root downwards, and never from above it. A person's global ignore file is not read: that
-//! would mean reading the environment.
+//! Every folder is opened beneath the anchor and read through that handle, so a folder that is swapped for a link during
+//! the walk shows nothing from elsewhere.
 //!
-//! Names are found by path, so a folder that is swapped for a link during the walk may show names from elsewhere; what
-//! is behind them cannot be opened.
+//! Rules of ignore files hold whatever the caller filters by. They come from the whole repository where the root lies
+//! in one; elsewhere, and for a rooted filesystem, from the root downwards and never from above it. They are read like
+//! any other file: one that is a pipe, a device or a link that leads out of the root is none. A person's global ignore
+//! file is not read, because that would mean reading the environment; neither is that of the repository which a linked
+//! worktree belongs to.
+//!
+//! A folder's entries are held until they were visited, the folder itself is not: however deep a tree is, one handle is
+//! open.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use hames_tools::{FileKind, FsError, FsPath, WalkEntry, WalkOptions};
-use ignore::WalkBuilder;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use hames_tools::{FileKind, FsError, FsPath, FsProvider, WalkEntry, WalkOptions};
 
 use super::denied::DeniedNow;
 use super::ignores::VERSION_CONTROL;
 use super::local::{LocalFs, wrong_kind};
+use super::rules::{self, MAX_RULES, Rules};
 use super::stage;
 use super::sys::{self, Meta};
 
@@ -26,7 +30,7 @@ pub(super) fn walk(
     fs: &LocalFs,
     from: &FsPath,
     meta: &Meta,
-    denied: Arc<DeniedNow>,
+    denied: &DeniedNow,
     options: &WalkOptions,
     visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
 ) -> Result<(), FsError> {
@@ -38,86 +42,125 @@ pub(super) fn walk(
         }
         kind => return Err(wrong_kind(&from.shown, kind, "a file or folder")),
     }
-    for found in walker(fs, from, denied.clone(), options).build() {
-        // A folder that cannot be read is passed over: the rest is still worth having.
-        let Ok(found) = found else { continue };
-        if found.depth() == 0 {
+    let mut walk = Walk::new(fs, denied, from, options);
+    let first = walk.enter(from).map_err(|error| fs.failed(from, error))?;
+    // The folders on the way to where the walk is.
+    let mut levels = vec![first];
+    while let Some(level) = levels.last_mut() {
+        let Some((path, meta)) = level.entries.next() else {
+            walk.rules.truncate(level.rules_above);
+            levels.pop();
             continue;
-        }
-        let Some(seen) = look(fs, found.into_path(), &denied) else { continue };
+        };
+        let is_entered = meta.kind == FileKind::Dir && options.max_depth.is_none_or(|most| levels.len() <= most);
+        let seen = walk.seen(path, meta);
+        let folder = is_entered.then(|| seen.path.clone());
         if visit(seen).is_break() {
             break;
         }
+        // A folder that cannot be read is passed over: the rest is still worth having.
+        levels.extend(folder.and_then(|folder| walk.enter(&folder).ok()));
     }
     Ok(())
 }
 
-fn walker(fs: &LocalFs, from: &FsPath, denied: Arc<DeniedNow>, options: &WalkOptions) -> WalkBuilder {
-    use hames_tools::FsProvider;
-    let root = fs.root();
-    let in_repository = root.ancestors().any(|folder| [".git", ".jj"].iter().any(|name| folder.join(name).exists()));
-    let heed = !options.no_ignore;
-    let mut builder = WalkBuilder::new(&from.abs);
-    builder
-        .hidden(false)
-        .follow_links(false)
-        .ignore(heed)
-        .git_ignore(heed)
-        .git_exclude(heed)
-        .git_global(false)
-        .require_git(in_repository)
-        .parents(heed && in_repository)
-        .max_depth(options.max_depth.map(|depth| depth.saturating_add(1)))
-        .sort_by_file_name(OsStr::cmp);
-    let above = if heed && !in_repository { rules_above(root, &from.abs) } else { Vec::new() };
-    builder.filter_entry(move |entry| {
-        let name = entry.file_name();
-        if VERSION_CONTROL.iter().any(|hidden| name == *hidden) || stage::is_staged(name) {
-            return false;
-        }
-        let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
-        if denied.covers_written(entry.path())
-            || (is_dir && sys::stat_path(entry.path()).is_ok_and(|meta| denied.is(meta.identity)))
-        {
-            return false;
-        }
-        let rule = above.iter().map(|rules| rules.matched(entry.path(), is_dir)).find(|rule| !rule.is_none());
-        !rule.is_some_and(|rule| rule.is_ignore())
-    });
-    builder
+/// A folder the walk is in.
+struct Level {
+    /// What is still to be visited.
+    entries: std::vec::IntoIter<(PathBuf, Meta)>,
+    /// How many folders above have rules.
+    rules_above: usize,
 }
 
-/// The rules of the folders from the root down to the one above `from`, the nearest first.
-fn rules_above(root: &Path, from: &Path) -> Vec<Gitignore> {
-    from.ancestors()
-        .skip(1)
-        .take_while(|folder| folder.starts_with(root))
-        .flat_map(|folder| [folder.join(".ignore"), folder.join(".gitignore")].map(|file| (folder, file)))
-        .filter(|(_, file)| file.is_file())
-        .filter_map(|(folder, file)| {
-            let mut rules = GitignoreBuilder::new(folder);
-            rules.add(file);
-            rules.build().ok()
-        })
-        .collect()
+struct Walk<'a> {
+    fs: &'a LocalFs,
+    denied: &'a DeniedNow,
+    /// Whether ignore files count.
+    heed: bool,
+    in_repository: bool,
+    /// The rules that hold where the walk is, the nearest last.
+    rules: Vec<Rules>,
 }
 
-/// What a path found by the walk is; nothing for one that is gone.
-fn look(fs: &LocalFs, found: PathBuf, denied: &DeniedNow) -> Option<WalkEntry> {
-    let meta = sys::stat_path(&found).ok()?;
-    let mut path = fs.fs_path(found, Some(meta.identity));
-    if meta.kind != FileKind::Link {
-        return Some(entry(path, &meta));
+impl<'a> Walk<'a> {
+    fn new(fs: &'a LocalFs, denied: &'a DeniedNow, from: &FsPath, options: &WalkOptions) -> Self {
+        let exists = |path: PathBuf| fs.stat(&fs.fs_path(path, None)).is_ok();
+        let begins = |folder: &Path| rules::begins_repository(|name| exists(folder.join(name)));
+        let in_repository = !options.no_ignore && fs.root().ancestors().any(begins);
+        let mut walk = Self { fs, denied, heed: !options.no_ignore, in_repository, rules: Vec::new() };
+        if walk.heed {
+            // Rules of `.ignore` count from above the repository too.
+            let counts = |folder: &&Path| in_repository || folder.starts_with(fs.root());
+            let above: Vec<&Path> = from.abs.ancestors().skip(1).take_while(counts).collect();
+            for folder in above.into_iter().rev() {
+                let rules = Rules::read(folder, |name| exists(folder.join(name)), |name| walk.content(folder, name));
+                walk.rules.extend(rules);
+            }
+        }
+        walk
     }
-    // A link to a file counts as that file, under the link's name; one to a folder is not entered.
-    match fs.follow(&path.abs, denied) {
-        Some((target, meta)) if meta.kind == FileKind::File => {
+
+    /// The content of an ignore file.
+    fn content(&self, folder: &Path, name: &str) -> Option<Vec<u8>> {
+        let mut file = self.fs.fs_path(folder.join(name), None);
+        if self.fs.stat(&file).ok()?.kind == FileKind::Link {
+            file = self.fs.resolve(file.abs.to_str()?).ok().filter(|led_to| led_to.inside)?;
+        }
+        self.fs.read(&file, MAX_RULES).ok()
+    }
+
+    /// Reads a folder and its rules: what is to be visited in it, by name.
+    fn enter(&mut self, folder: &FsPath) -> io::Result<Level> {
+        let opened = self.fs.folder(folder)?;
+        let mut names = sys::entries(&opened)?;
+        names.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let rules_above = self.rules.len();
+        if self.heed {
+            let has = |name: &str| names.binary_search_by(|(other, _)| other.as_os_str().cmp(OsStr::new(name))).is_ok();
+            let rules = Rules::read(&folder.abs, has, |name| self.content(&folder.abs, name));
+            self.rules.extend(rules);
+        }
+        let visited = names.into_iter().filter_map(|(name, kind)| {
+            if is_hidden(&name) {
+                return None;
+            }
+            let path = folder.abs.join(&name);
+            // Gone since its name was read: not in the folder any more.
+            let look = || sys::stat_at(&opened, &name).ok();
+            let mut meta = None;
+            let is_dir = match kind {
+                Some(kind) => kind == FileKind::Dir,
+                None => meta.insert(look()?).kind == FileKind::Dir,
+            };
+            if self.denied.covers_written(&path)
+                || rules::hide(self.rules.iter().rev(), self.in_repository, &path, is_dir)
+            {
+                return None;
+            }
+            let meta = meta.or_else(look)?;
+            (meta.kind != FileKind::Dir || !self.denied.is(meta.identity)).then_some((path, meta))
+        });
+        Ok(Level { entries: visited.collect::<Vec<_>>().into_iter(), rules_above })
+    }
+
+    /// What is said of an entry. A link to a file counts as that file, under the link's name.
+    fn seen(&self, found: PathBuf, meta: Meta) -> WalkEntry {
+        let mut path = self.fs.fs_path(found, Some(meta.identity));
+        if meta.kind == FileKind::Link
+            && let Some((target, meta)) = self.fs.follow(&path.abs, self.denied)
+            && meta.kind == FileKind::File
+        {
             path.abs = target;
             path.identity = Some(meta.identity);
-            Some(entry(path, &meta))
+            return entry(path, &meta);
         }
-        _ => Some(entry(path, &meta)),
+        entry(path, &meta)
     }
+}
+
+/// Whether a name is hidden from every walk: version control's own, and what is staged.
+fn is_hidden(name: &OsStr) -> bool {
+    VERSION_CONTROL.iter().any(|hidden| name == *hidden) || stage::is_staged(name)
 }
 
 fn entry(path: FsPath, meta: &Meta) -> WalkEntry {
