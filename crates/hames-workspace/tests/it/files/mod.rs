@@ -7,6 +7,7 @@ pub(crate) mod kit;
 mod model;
 mod paths;
 pub(crate) mod pictures;
+mod proposing;
 mod reading;
 mod staging;
 mod together;
