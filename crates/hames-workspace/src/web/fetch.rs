@@ -320,6 +320,44 @@ mod tests {
         found.map(|all| all.map(|address| address.ip()).collect()).map_err(|error| error.to_string())
     }
 
+    /// A server that answers every request alike and gives back its first line and its host.
+    async fn serve(listener: tokio::net::TcpListener, seen: tokio::sync::mpsc::UnboundedSender<String>) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut head = vec![0; 4096];
+            let n = connection.read(&mut head).await.unwrap();
+            let head = String::from_utf8_lossy(&head[..n]).to_lowercase();
+            let host = head.lines().find(|line| line.starts_with("host:")).unwrap_or_default();
+            seen.send(host.to_owned()).unwrap();
+            let _ = connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_changes_its_address_leads_nowhere_it_was_not_checked_for() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, mut hosts) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(serve(listener, seen));
+        let asked = Arc::new(std::sync::atomic::AtomicU8::new(0));
+        let count = Arc::clone(&asked);
+        // Every look-up gives the next address; only the first may be spoken to.
+        let lookup: Lookup = Arc::new(move |_| {
+            let last = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
+            Box::pin(async move { Ok(vec![IpAddr::from([127, 0, 0, last])]) })
+        });
+        let border = Border::new(vec!["127.0.0.1".parse().unwrap()]);
+        let fetcher = Fetcher::new(border, None, lookup, TIME);
+        let target = Target::parse(&format!("http://rebind.example:{port}/")).unwrap();
+        let deadline = Instant::now() + TIME;
+        assert_eq!(fetcher.send(&target, deadline).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(hosts.recv().await.unwrap(), format!("host: rebind.example:{port}"));
+        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 1, "what was checked is what is connected to");
+        let failed = fetcher.send(&target, deadline).await.unwrap_err();
+        assert!(failed.text.contains("rebind.example resolves to 127.0.0.2, a loopback address"), "{}", failed.text);
+        assert!(hosts.try_recv().is_err());
+    }
+
     #[tokio::test]
     async fn a_name_is_worth_the_worst_of_its_addresses() {
         for (allowed, name, addresses, refusal) in [

@@ -96,9 +96,9 @@ fn odd_pages_are_pages() {
 /// Pages made to cost far more than their size. Each ends soon, in bounded memory, as a page or as none.
 #[test]
 fn a_page_made_to_be_expensive_is_given_up_or_cut() {
-    // A tenth of what a page may have, under a tenth of the budget.
-    let big = 1 << 19;
-    let budget = Budget { nodes: tree::BUDGET.nodes / 10, steps: tree::BUDGET.steps / 10 };
+    // A twentieth of what a page may have, under a twentieth of the budget.
+    let big = 1 << 18;
+    let budget = Budget { nodes: tree::BUDGET.nodes / 20, steps: tree::BUDGET.steps / 20 };
     let fill = |piece: &str| piece.repeat(big / piece.len());
     let numbered = |from: &dyn Fn(usize) -> String, count: usize| (0..count).map(from).collect::<String>();
     let pages: Vec<(&str, String)> = vec![
