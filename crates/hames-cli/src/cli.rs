@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// List, show, search, rename, delete and export sessions
     Sessions(SessionsArgs),
+    /// List, show, apply and discard what was proposed in Analyze
+    Changes(ChangesArgs),
     /// List what was allowed for a folder, and take it back
     Grants(GrantsArgs),
     /// List the models of every configured provider
@@ -219,6 +221,58 @@ pub(crate) enum SessionsCommand {
         /// The log, one event a line: what export writes anyway
         #[arg(long)]
         json: bool,
+    },
+}
+
+/// `hames changes`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A PATH is a file, or a folder with all below it, from the session's folder. Applying a part brings along what it needs;
+discarding one takes along what cannot stay without it.
+
+Exit codes: 0 done, 2 usage, 3 refused because files have changed since (nothing is applied then), 4 storage.")]
+pub(crate) struct ChangesArgs {
+    /// The folder whose session is meant, instead of the current one
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// The session; without it the folder's newest that has proposals
+    #[arg(short, long, value_name = "NAME|ID", global = true)]
+    pub(crate) session: Option<String>,
+
+    /// One JSON object per change
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    #[command(subcommand)]
+    pub(crate) what: ChangesCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChangesCommand {
+    /// List the proposed changes
+    List {
+        /// Only these
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Show them as diffs against the disk
+    Show {
+        /// Only these
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Make them, all or none; refused where a file has changed since
+    Apply {
+        /// Only these
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Drop them
+    Discard {
+        /// Only these
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
     },
 }
 

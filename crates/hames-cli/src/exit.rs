@@ -8,6 +8,8 @@ pub(crate) const COMPLETE: u8 = 0;
 pub(crate) const MODEL: u8 = 1;
 /// The command line or the configuration is wrong.
 pub(crate) const USAGE: u8 = 2;
+/// Something was left undone that can be done otherwise.
+pub(crate) const STOPPED: u8 = 3;
 /// The database or a file of it failed.
 pub(crate) const STORAGE: u8 = 4;
 /// Stopped by a person.

@@ -1,6 +1,6 @@
 //! A run's ledger: every call with its effect, the files changed, usage and timings; folded from the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hames_protocol::{Effect, Envelope, Event, Mode, ModelRef, RunId, RunResult, Timings, ToolErrorClass, Usage};
 use serde::Serialize;
@@ -65,6 +65,9 @@ pub(crate) struct Ledger {
     steps: Vec<Step>,
     calls: Vec<Call>,
     files: BTreeMap<String, Change>,
+    /// Files that changes were proposed of.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    proposed: BTreeSet<String>,
     retries: u32,
     errors: Vec<String>,
 }
@@ -95,6 +98,7 @@ impl Ledgers {
                 steps: Vec::new(),
                 calls: Vec::new(),
                 files: BTreeMap::new(),
+                proposed: BTreeSet::new(),
                 retries: 0,
                 errors: Vec::new(),
             });
@@ -152,6 +156,9 @@ impl Ledger {
                 let now =
                     if was == Some(Change::Created) && change == Change::Changed { Change::Created } else { change };
                 self.files.insert(changed.path.clone(), now);
+            }
+            Event::ChangeProposed(change) => {
+                self.proposed.insert(change.path.clone());
             }
             Event::StepDone(done) => {
                 if let Some(usage) = &done.usage {
@@ -214,6 +221,7 @@ impl Ledger {
             };
             lines.push(format!("  file     {} {what}", clean::line(path)));
         }
+        lines.extend(self.proposed.iter().map(|path| format!("  proposed {}", clean::line(path))));
         let model_ms: u64 = self.steps.iter().map(|step| step.timings.total_ms).fold(0, u64::saturating_add);
         let first = self.steps.first().and_then(|step| step.timings.first_token_ms);
         let first = first.map(|ms| format!(", first token after {}", duration(ms))).unwrap_or_default();

@@ -58,6 +58,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Run(args) => return commands::run::run(args, &env),
         Command::Demo(args) => return commands::demo::run(&args, &env),
         Command::Sessions(args) => commands::sessions::run(args, &env),
+        Command::Changes(args) => commands::changes::run(args, &env),
         Command::Grants(args) => commands::grants::run(args, &env),
         Command::Models(args) => commands::models::run(&args, &env),
         Command::Providers { what } => commands::providers::run(what, &env),

@@ -8,7 +8,9 @@ use hames_protocol::{CallId, Diff, Envelope, Event, Part};
 use crate::clock::local_minute;
 use crate::exit::Stop;
 use crate::ledger::result_name;
-use crate::output::text::{decision_line, duration, failure_lines, first_line, tokens, tool_error_line, tool_line};
+use crate::output::text::{
+    decision_line, duration, failure_lines, first_line, mark_proposed, tokens, tool_error_line, tool_line,
+};
 use crate::output::{Out, Style, clean};
 
 /// Writes events as they are read.
@@ -53,6 +55,13 @@ impl Transcript {
             Event::ToolCall(call) => {
                 self.labels.insert(call.call_id.clone(), clean::line(&call.label.to_string()));
             }
+            Event::ChangeProposed(change) => {
+                if let Some(label) = self.labels.get_mut(&change.call_id) {
+                    mark_proposed(label);
+                }
+            }
+            Event::ChangesApplied(applied) => self.settled("applied", &applied.paths, out)?,
+            Event::ChangesDiscarded(discarded) => self.settled("discarded", &discarded.paths, out)?,
             Event::ToolDone(done) => {
                 let label = self.labels.remove(&done.call_id).unwrap_or_else(|| clean::line(&done.name));
                 out.line(self.style.dim(&format!("  {}", tool_line(&label, done))))?;
@@ -106,6 +115,14 @@ impl Transcript {
         Ok(())
     }
 
+    /// What a person decided on proposals.
+    fn settled(&self, how: &str, paths: &[String], out: &mut Out) -> Result<(), Stop> {
+        for path in paths {
+            out.line(self.style.dim(&format!("  [proposal {how}: {}]", clean::line(path))))?;
+        }
+        Ok(())
+    }
+
     fn part(&self, part: &Part, out: &mut Out) -> Result<(), Stop> {
         match part {
             Part::Text { text } => {
@@ -123,12 +140,7 @@ impl Transcript {
 
     fn diff(&self, diff: &Diff, out: &mut Out) -> Result<(), Stop> {
         for line in clean::block(&diff.text).lines() {
-            let painted = match line.as_bytes().first() {
-                Some(b'+') => self.style.green(line),
-                Some(b'-') => self.style.red(line),
-                _ => self.style.dim(line),
-            };
-            out.line(format!("    {painted}"))?;
+            out.line(format!("    {}", self.style.diff_line(line)))?;
         }
         Ok(())
     }

@@ -304,6 +304,18 @@ pub(crate) fn list_sql() -> String {
     )
 }
 
+/// The sessions of a folder whose log has an event of this type, most recently updated first. Reads no event's body.
+pub(crate) fn with_event(db: &Connection, folder: &str, event_type: &str) -> Result<Vec<SessionInfo>, Fault> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions s
+         WHERE s.folder = ?1 AND EXISTS (
+           SELECT 1 FROM events e WHERE e.key > s.n << 32 AND e.key < (s.n + 1) << 32 AND e.type = ?2)
+         ORDER BY s.updated_at DESC, s.n DESC"
+    ))?;
+    let rows = statement.query_map((folder, event_type), info)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Sessions that a person may mean: the exact id alone, else those whose id begins so or whose name it is.
 pub(crate) fn find(db: &Connection, folder: Option<&str>, text: &str) -> Result<Vec<SessionInfo>, Fault> {
     if let Some(exact) = get(db, &SessionId::from(text))? {

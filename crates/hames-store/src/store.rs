@@ -196,6 +196,12 @@ impl Store {
         lease::in_use(&folder).map_err(|e| io_error("read", &folder, &e))
     }
 
+    /// The folder's sessions in which an event of this type ever happened, most recently updated first.
+    pub fn with_event(&self, folder: &Path, event_type: &str) -> Result<Vec<SessionInfo>, LogError> {
+        let folder = sessions::folder_text(folder);
+        self.inner.read(|db| sessions::with_event(db, &folder, event_type))
+    }
+
     /// Renames a session under its lease. A name that is taken in the folder is refused.
     pub fn rename(&self, id: &SessionId, name: &str, at_ms: u64, holder: &str) -> Result<SessionInfo, LogError> {
         let _lease = self.lease(id, holder)?;

@@ -217,6 +217,9 @@ pub enum FsError {
     },
 }
 
+/// The name of a file that is made only so that its folder is, and removed at once.
+const PASSING: &str = ".hames-folder";
+
 /// A filesystem with a root that file tools stay inside.
 pub trait FsProvider: Send + Sync {
     /// The root, absolute and canonical.
@@ -257,6 +260,26 @@ pub trait FsProvider: Send + Sync {
 
     /// Stages the removal of a file, a link, or a folder, which must be empty by the time it happens.
     fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError>;
+
+    /// Makes a folder, with those it needs above it; one that is there is as good. As provided by way of a file in it,
+    /// which every filesystem can.
+    fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
+        match self.stat(path) {
+            Ok(stat) if stat.kind == FileKind::Dir => return Ok(()),
+            Ok(_) => return Err(FsError::Changed { path: path.shown.clone() }),
+            Err(FsError::NotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let passing = FsPath {
+            abs: path.abs.join(PASSING),
+            shown: format!("{}/{PASSING}", path.shown),
+            inside: path.inside,
+            identity: None,
+        };
+        self.stage_write(&passing, b"", &Expect::Absent, None)?.commit()?;
+        let empty = Expect::Hash(blake3::hash(b"").to_hex().to_string());
+        self.stage_remove(&passing, &empty)?.commit()
+    }
 
     /// Writes a whole file: stages it, calls `record`, and only then lets the new content take the old one's place.
     fn write(

@@ -1,5 +1,6 @@
 //! The commands, one module each: arguments in, exit code out.
 
+pub(crate) mod changes;
 pub(crate) mod checks;
 pub(crate) mod config;
 pub(crate) mod demo;

@@ -124,7 +124,7 @@ fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> R
 }
 
 /// Reads a log page by page.
-fn each_event(
+pub(crate) fn each_event(
     store: &Store,
     info: &SessionInfo,
     mut see: impl FnMut(&Envelope) -> Result<(), Stop>,

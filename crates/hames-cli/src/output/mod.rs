@@ -131,6 +131,15 @@ impl Style {
         self.paint("33", text)
     }
 
+    /// A line of a unified diff.
+    pub(crate) fn diff_line(self, line: &str) -> String {
+        match line.as_bytes().first() {
+            Some(b'+') => self.green(line),
+            Some(b'-') => self.red(line),
+            _ => self.dim(line),
+        }
+    }
+
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

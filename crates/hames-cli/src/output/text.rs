@@ -62,6 +62,11 @@ impl Text {
             Event::ToolCall(call) => {
                 self.labels.insert(call.call_id.clone(), call.label.to_string());
             }
+            Event::ChangeProposed(change) => {
+                if let Some(label) = self.labels.get_mut(&change.call_id) {
+                    mark_proposed(label);
+                }
+            }
             Event::ToolDone(done) => {
                 let line = tool_line(&self.label(&done.call_id, &done.name), done);
                 self.progress(&envelope.agent, self.style.dim(&line));
@@ -246,6 +251,14 @@ pub(crate) fn decision_line(answer: &ApprovalAnswered, label: &str) -> String {
     };
     let note = answer.note.as_ref().map(|note| format!("; {}", clean::line(note))).unwrap_or_default();
     format!("[{decision} by {}] {}{note}", clean::line(&answer.by), shortened(label))
+}
+
+/// Says in a call's label that what it does is only proposed.
+pub(crate) fn mark_proposed(label: &mut String) {
+    const MARK: &str = " (proposed)";
+    if !label.ends_with(MARK) {
+        label.push_str(MARK);
+    }
 }
 
 /// A call that gave a result, in one line.

@@ -5,6 +5,7 @@
 
 mod approve;
 mod catalog;
+mod changes;
 mod config;
 mod crash;
 mod demo;

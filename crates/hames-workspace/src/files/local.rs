@@ -308,6 +308,13 @@ impl FsProvider for LocalFs {
         remove::stage(ground, relative, path, &self.denied, expect)
     }
 
+    fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
+        let (ground, relative) = self.ground(path)?;
+        // Folders that are kept for nobody stay.
+        let made = ground.anchor.folder_made(relative, |_, _| {});
+        made.map(|_| ()).map_err(|error| fs_error(&path.shown, error))
+    }
+
     fn hides(&self, path: &FsPath) -> bool {
         let denied = self.denied.look();
         denied.lies_below(&path.abs) || denied.covers(&path.abs, Some(&self.root))

@@ -366,7 +366,7 @@ const STAGED_PREFIX: &str = ".hames-";
 const STAGED_SUFFIX: &str = ".staged";
 
 /// A name that no other process and no other write of this one uses.
-pub(super) fn staged_name() -> OsString {
+fn staged_name() -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use hames_protocol::{
-    BlobSource, BlobStore, ChangeKind, ChangeProposed, Envelope, Event, MemoryBlobs, SessionId, SessionState,
+    BlobSource, BlobStore, ChangeKind, ChangeProposed, Emit, Envelope, Event, Failure, MemoryBlobs, SessionId,
+    SessionState,
 };
-use hames_tools::{Expect, FileKind, FsError, FsPath, FsProvider, Preview, StagedChange, WalkOptions};
-use hames_workspace::files::{LocalFs, LocalFsOptions, Overlay};
+use hames_tools::{
+    DirEntry, Expect, FileKind, FileStat, Finished, FsError, FsPath, FsProvider, Preview, Staged, StagedChange,
+    WalkOptions,
+};
+use hames_workspace::files::{Applied, ApplyError, Changes, LocalFs, LocalFsOptions, Overlay};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -114,12 +121,28 @@ impl Proposing {
         Self { scratch, runtime, disk, fs, state, blobs }
     }
 
-    pub(crate) fn root(&self) -> PathBuf {
-        self.disk.root().to_owned()
-    }
-
     pub(crate) fn fold(&self, event: impl Into<Event>) {
         self.state.lock().unwrap().apply(&Envelope::detached(1_000, event.into()));
+    }
+
+    pub(crate) fn disk_root(&self) -> &Path {
+        self.disk.root()
+    }
+
+    /// Applies to this disk what is open at or below the places.
+    pub(crate) fn apply(&self, disk: Arc<dyn FsProvider>, places: &[String]) -> Result<Applied, ApplyError> {
+        let state = self.state.lock().unwrap().clone();
+        let emit = Folding(self.state.clone());
+        self.runtime
+            .block_on(async { Changes::new(session(), disk, self.blobs.clone()).apply(&state, places, &emit).await })
+    }
+
+    /// Finishes what was cut.
+    pub(crate) fn finish(&self) -> Finished {
+        let state = self.state.lock().unwrap().clone();
+        let emit = Folding(self.state.clone());
+        let changes = Changes::new(session(), self.disk.clone(), self.blobs.clone());
+        self.runtime.block_on(changes.finish(&state, &emit)).unwrap()
     }
 
     pub(crate) fn act(&self, act: &Act) -> Result<StagedChange, FsError> {
@@ -150,6 +173,94 @@ impl Proposing {
             },
             folders: proposed.folders.iter().map(text).collect(),
         });
+    }
+}
+
+/// Records into the state and nowhere else.
+pub(crate) struct Folding(pub(crate) Arc<Mutex<SessionState>>);
+
+#[async_trait]
+impl Emit for Folding {
+    async fn record(&self, events: Vec<Event>) -> Result<(), Failure> {
+        let mut state = self.0.lock().unwrap();
+        events.into_iter().for_each(|event| state.apply(&Envelope::detached(2_000, event)));
+        Ok(())
+    }
+    fn show(&self, _event: Event) {}
+}
+
+/// The disk, but for a power cut (a panic) at one of its changes.
+pub(crate) struct Cut {
+    pub(crate) inner: Arc<LocalFs>,
+    /// Changes that happen before it.
+    pub(crate) left: Arc<AtomicUsize>,
+}
+
+struct CutChange {
+    inner: Box<dyn Staged>,
+    left: Arc<AtomicUsize>,
+}
+
+impl Staged for CutChange {
+    fn change(&self) -> &StagedChange {
+        self.inner.change()
+    }
+    fn commit(self: Box<Self>) -> Result<(), FsError> {
+        pass(&self.left);
+        self.inner.commit()
+    }
+}
+
+fn pass(left: &AtomicUsize) {
+    // Unwinds without a word: it is meant.
+    if left.fetch_sub(1, Ordering::SeqCst) == 0 {
+        std::panic::resume_unwind(Box::new("cut"));
+    }
+}
+
+impl Cut {
+    fn watched(&self, staged: Box<dyn Staged>) -> Box<dyn Staged> {
+        Box::new(CutChange { inner: staged, left: self.left.clone() })
+    }
+}
+
+impl FsProvider for Cut {
+    fn root(&self) -> &Path {
+        self.inner.root()
+    }
+    fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
+        self.inner.resolve(path)
+    }
+    fn resolve_entry(&self, path: &str) -> Result<FsPath, FsError> {
+        self.inner.resolve_entry(path)
+    }
+    fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
+        self.inner.stat(path)
+    }
+    fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
+        self.inner.open(path)
+    }
+    fn list(&self, path: &FsPath) -> Result<Vec<DirEntry>, FsError> {
+        self.inner.list(path)
+    }
+    fn read_link(&self, path: &FsPath) -> Result<Vec<u8>, FsError> {
+        self.inner.read_link(path)
+    }
+    fn stage_write(
+        &self,
+        path: &FsPath,
+        content: &[u8],
+        expect: &Expect,
+        mode: Option<u32>,
+    ) -> Result<Box<dyn Staged>, FsError> {
+        self.inner.stage_write(path, content, expect, mode).map(|staged| self.watched(staged))
+    }
+    fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
+        self.inner.stage_remove(path, expect).map(|staged| self.watched(staged))
+    }
+    fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
+        pass(&self.left);
+        self.inner.make_folder(path)
     }
 }
 
@@ -204,15 +315,18 @@ pub(crate) fn picture(fs: &dyn FsProvider, paths: &[String]) -> Vec<String> {
             lines.push(format!("{how}{path}: {said}"));
         }
     }
-    for from in [".", "a", "l"] {
-        for options in [
-            WalkOptions::default(),
-            WalkOptions { no_ignore: true, ..WalkOptions::default() },
-            WalkOptions { max_depth: Some(0), ..WalkOptions::default() },
-            WalkOptions { max_depth: Some(1), no_ignore: true },
-        ] {
-            lines.push(format!("walk {from} {options:?}: {}", walked(fs, from, &options)));
-        }
+    // Below the root the local filesystem lets rules from above win over nearer ones; that is not the overlay's.
+    let all = |max_depth| WalkOptions { no_ignore: true, max_depth };
+    let heeding = |max_depth| WalkOptions { no_ignore: false, max_depth };
+    for (from, options) in [
+        (".", heeding(None)),
+        (".", heeding(Some(1))),
+        (".", all(Some(0))),
+        ("a", all(None)),
+        ("a", all(Some(1))),
+        ("l", all(None)),
+    ] {
+        lines.push(format!("walk {from} {options:?}: {}", walked(fs, from, &options)));
     }
     lines
 }

@@ -1,4 +1,6 @@
 //! The overlay: whatever is done to it, it shows what the disk would show, and the disk stays as it is.
 
+mod applying;
 mod kit;
 mod same;
+mod tools;

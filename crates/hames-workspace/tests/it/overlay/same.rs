@@ -1,15 +1,18 @@
 //! The overlay against a tree that is changed for real.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
 use proptest::prelude::*;
 
-use super::kit::{Act, Node, Proposing, do_to, local, picture, planted, tree};
+use super::kit::{Act, Cut, Node, Proposing, do_to, local, picture, planted, tree};
 
 fn cases() -> u32 {
     std::env::var("HAMES_PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
 }
 
 /// Does the same to both, and finds them the same again and again.
-fn follow(nodes: &[(String, Node)], acts: &[Act], paths: &[String]) -> Proposing {
+fn follow(nodes: &[(String, Node)], acts: &[Act], paths: &[String]) {
     let proposing = Proposing::over(nodes);
     let before = tree(proposing.scratch.path(), true);
     let real = tempfile::tempdir().unwrap();
@@ -28,12 +31,29 @@ fn follow(nodes: &[(String, Node)], acts: &[Act], paths: &[String]) -> Proposing
         }
     }
     assert_eq!(tree(proposing.scratch.path(), true), before, "nothing is touched");
-    let same = tree(real.path(), false) == tree(proposing.scratch.path(), false);
-    let rights = |act: &Act| matches!(act, Act::Remove(_));
-    if !acts.iter().any(rights) {
-        assert_eq!(same, !proposing.state.lock().unwrap().has_proposals());
+    let applied = proposing.apply(proposing.disk.clone(), &[]).unwrap();
+    assert_eq!(applied.failed, [], "{acts:?} on {nodes:?}");
+    assert_eq!(tree(proposing.scratch.path(), false), tree(real.path(), false), "applied {acts:?} on {nodes:?}");
+    assert!(!proposing.state.lock().unwrap().has_proposals());
+}
+
+/// Does the acts to proposals, cuts applying them at a moment, and finishes it; and does them for real.
+fn cut(nodes: &[(String, Node)], acts: &[Act], moment: usize) {
+    let proposing = Proposing::over(nodes);
+    let real = tempfile::tempdir().unwrap();
+    let disk = local(&planted(&real, nodes));
+    for act in acts {
+        let _ = proposing.act(act);
+        let _ = do_to(disk.as_ref(), act, &mut |_| Ok(()));
     }
-    proposing
+    let cut = Cut { inner: proposing.disk.clone(), left: Arc::new(AtomicUsize::new(moment)) };
+    let was_cut = proposing.apply(Arc::new(cut), &[]).is_err();
+    assert_eq!(was_cut, !proposing.state.lock().unwrap().applying.is_empty());
+    let finished = proposing.finish();
+    assert_eq!(finished.left, [], "{acts:?} on {nodes:?}, cut at {moment}");
+    assert_eq!(tree(proposing.scratch.path(), false), tree(real.path(), false), "{acts:?} on {nodes:?} at {moment}");
+    let state = proposing.state.lock().unwrap();
+    assert!(!state.has_proposals() && state.applying.is_empty());
 }
 
 fn all_paths() -> Vec<String> {
@@ -94,5 +114,14 @@ proptest! {
         acts in prop::collection::vec(some_act(), 1..12),
     ) {
         follow(&nodes, &acts, &all_paths());
+    }
+
+    #[test]
+    fn an_apply_that_was_cut_anywhere_is_finished_to_the_same_end(
+        nodes in prop::collection::vec((some_path(), some_node()), 0..10),
+        acts in prop::collection::vec(some_act(), 1..16),
+        moment in 0_usize..12,
+    ) {
+        cut(&nodes, &acts, moment);
     }
 }

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hames_protocol::{BlobRef, BlobSource, BlobStore, CallId, Event, FileChanged, SessionId};
-use hames_tools::{Expect, FileKind, FsError, FsPath, FsProvider, Staged, StagedChange};
+use hames_tools::{FileKind, FsError, FsPath, FsProvider, Staged, StagedChange};
 
 use super::super::super::ignores::fs_path;
-use super::super::super::stage;
 use super::super::super::write::hash_of;
 use super::super::content::Contents;
 use super::plan::{Found, Mismatch, Plan, Removal, Writing};
@@ -191,26 +190,9 @@ impl Disk {
             }
         }
         for folder in &plan.folders {
-            if !performed.done.contains(folder) {
-                performed.note(folder, self.make_folder(folder));
-            }
+            performed.note(folder, self.fs.make_folder(&self.path(folder)));
         }
         performed
-    }
-
-    /// Makes a folder by way of a file in it, which every filesystem can.
-    fn make_folder(&self, folder: &str) -> Result<(), FsError> {
-        match self.fs.stat(&self.path(folder)) {
-            Ok(stat) if stat.kind == FileKind::Dir => return Ok(()),
-            Err(FsError::NotFound { .. }) => {}
-            Ok(_) => {
-                return Err(FsError::Io { path: folder.to_owned(), reason: "something else is in its place".into() });
-            }
-            Err(error) => return Err(error),
-        }
-        let passing = fs_path(self.fs.as_ref(), PathBuf::from(folder).join(stage::staged_name()));
-        self.fs.stage_write(&passing, b"", &Expect::Absent, None)?.commit()?;
-        self.fs.stage_remove(&passing, &Expect::Hash(hash_of(b"")))?.commit()
     }
 }
 

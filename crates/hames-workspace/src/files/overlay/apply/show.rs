@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hames_protocol::{BlobRef, CallId, ChangeKind, Diff, Proposal, SessionState};
+use hames_protocol::{BlobRef, CallId, ChangeKind, Diff, Proposal, SessionState, is_unprintable};
 use hames_tools::FsError;
 
 use super::super::super::change::MAX_EDITED;
@@ -140,7 +140,9 @@ impl Disk {
             Some(content) => Some(self.text_of(content)?),
             None => None,
         };
-        (!is_folder).then(|| diff::unified(shown, old.as_deref(), new.as_deref()))
+        // A name may hold what would end the line it is in.
+        let shown: String = shown.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect();
+        (!is_folder).then(|| diff::unified(&shown, old.as_deref(), new.as_deref()))
     }
 
     fn text_of(&self, content: &BlobRef) -> Option<Vec<u8>> {

@@ -1,0 +1,1 @@
+//! The tools over the overlay, as the door gives it to them.
