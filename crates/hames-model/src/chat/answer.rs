@@ -12,13 +12,16 @@ use super::content::{Content, Reading, push_reasoning};
 use super::reasoning::{FIELD_CONTENT, Reasoning, gathered};
 use super::usage;
 use super::wire::{self, Choice, Chunk, Scalar};
-use crate::error::Place;
+use crate::error::{Place, clipped};
 
 /// Bytes an answer may have in all. A window of a million tokens is about 4 MB of text; this is far beyond any.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a call costs besides its text, so that endless empty calls meet the limit too.
-const CALL_OVERHEAD_BYTES: usize = 1024;
+/// What a call, or a block of reasoning, costs besides its text, so that endless empty ones meet the limit too.
+const OVERHEAD_BYTES: usize = 1024;
+
+/// Bytes of a finish reason that are kept.
+const MAX_REASON_BYTES: usize = 200;
 
 /// An answer so far.
 #[derive(Debug, Default)]
@@ -151,8 +154,9 @@ impl Answer {
         }
         let mut carried = false;
         if let Some(reason) = choice.finish_reason.name() {
-            carried |= self.finish_reason.as_deref() != Some(&reason);
-            self.finish_reason = Some(reason.into_owned());
+            let reason = clipped(&reason, MAX_REASON_BYTES);
+            carried |= self.finish_reason.as_deref() != Some(reason.as_str());
+            self.finish_reason = Some(reason);
             // A server that streams nothing but its end.
             if self.is_empty()
                 && let Some(message) = message()
@@ -161,7 +165,7 @@ impl Answer {
             }
         }
         if let Some(reason) = choice.native_finish_reason.name() {
-            self.native_finish_reason = Some(reason.into_owned());
+            self.native_finish_reason = Some(clipped(&reason, MAX_REASON_BYTES));
         }
         carried
     }
@@ -171,6 +175,7 @@ impl Answer {
     }
 
     fn take_delta(&mut self, delta: &wire::Delta<'_>, out: &mut Vec<Delta>) {
+        let blocks = self.reasoning.blocks();
         let reasoned = self.reasoning.take(delta);
         let has_reasoned = reasoned.is_some();
         if let Some(text) = reasoned {
@@ -181,6 +186,7 @@ impl Answer {
         if let Some(details) = delta.reasoning_details {
             self.bytes += details.get().len().saturating_sub(2);
         }
+        self.bytes += (self.reasoning.blocks() - blocks) * OVERHEAD_BYTES;
         match &delta.content {
             Scalar::Other(parts) => self.take_parts(parts, has_reasoned, out),
             content => self.push_text(content.text().unwrap_or(""), out),
@@ -196,7 +202,7 @@ impl Answer {
         if let Some(function) = delta.function_call.0.as_ref().filter(|_| delta.tool_calls.0.is_empty()) {
             self.bytes += self.calls.take_function(function, out);
         }
-        self.bytes += (self.calls.len() - calls_before) * CALL_OVERHEAD_BYTES;
+        self.bytes += (self.calls.len() - calls_before) * OVERHEAD_BYTES;
     }
 
     /// A whole message where a delta should be. A server that repeats all of it in every chunk only adds what is new.
@@ -216,7 +222,7 @@ impl Answer {
         }
         if self.calls.is_empty() {
             for piece in &message.tool_calls.0 {
-                self.bytes += self.calls.take(piece, out) + CALL_OVERHEAD_BYTES;
+                self.bytes += self.calls.take(piece, out) + OVERHEAD_BYTES;
             }
         }
     }
@@ -314,6 +320,16 @@ impl Answer {
                 "the conversation has filled the model's window",
                 "Start a new session, or use a model with a larger window",
             )),
+            // The model wrote a call that its server could not read; the next time it may write a better one.
+            "malformed_function_call" | "malformed_response" | "unexpected_tool_call" => self.fail(
+                place
+                    .failure(
+                        ErrorClass::ToolUseFailed,
+                        &format!("it could not read the call its model wrote ({reason})"),
+                        "Try again, or use another model",
+                    )
+                    .retryable(),
+            ),
             "error" => self.fail(
                 place
                     .failure(ErrorClass::ServerError, "the provider failed within the answer", "Try again")

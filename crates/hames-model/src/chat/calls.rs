@@ -74,17 +74,20 @@ impl Calls {
                 self.open.len() - 1
             }
         };
+        let mut bytes = 0;
         let open = &mut self.open[at];
         if open.index.is_none() {
             open.index = index;
         }
         if let Some(id) = id.filter(|_| open.call.id.is_empty()) {
+            bytes += id.len();
             open.call.id = id.into_owned();
         }
         if open.call.extra.is_none() {
             open.call.extra = extra_of(piece);
+            bytes += open.call.extra.as_ref().map_or(0, String::len);
         }
-        self.append(at, name, &arguments, out)
+        bytes + self.append(at, name, &arguments, out)
     }
 
     /// Takes in a whole call that was spoken as text. It has no id of the provider's.

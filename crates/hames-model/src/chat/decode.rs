@@ -270,17 +270,21 @@ impl State {
 
     /// An object that is no chunk: an error without an `error` member, or a keep-alive.
     fn maybe_error(&mut self, chunk: &Chunk<'_>, data: &[u8], is_error: bool) {
+        let blocked = chunk.prompt_feedback.is_some_and(|raw| raw.get().contains("\"blockReason\""));
         let says_so = is_error
+            || blocked
             || chunk.object.text() == Some("error")
             || matches!(chunk.kind.text(), Some("error" | "response.failed"));
-        let is_refusal = !matches!(self.body, Body::Events)
-            && !self.answer.has_begun()
-            && (chunk.message.is_some() || chunk.detail.is_some());
+        let has_words = chunk.message.is_some() || chunk.detail.is_some();
+        let is_refusal = !matches!(self.body, Body::Events) && !self.answer.has_begun() && has_words;
         if (says_so || is_refusal)
             && let Ok(value) = serde_json::from_slice::<Value>(data)
         {
             self.carried = true;
             self.answer.fail(self.place.failed_in_stream(&value));
+        } else if (has_words || chunk.base_resp.is_some()) && !self.answer.has_begun() {
+            // Where no answer follows, this was the reason.
+            self.keep_stray(&String::from_utf8_lossy(data));
         }
     }
 }

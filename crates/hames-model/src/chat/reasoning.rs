@@ -30,6 +30,11 @@ impl Reasoning {
         &self.text
     }
 
+    /// Blocks that are kept besides the text.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Appends text that stood in the content between tags.
     pub(crate) fn push_tagged(&mut self, text: &str) {
         if !text.is_empty() {

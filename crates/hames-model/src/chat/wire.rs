@@ -35,6 +35,12 @@ pub(crate) struct Chunk<'a> {
     pub(crate) message: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) detail: Option<&'a RawValue>,
+    /// Why a prompt was blocked: then there are no choices.
+    #[serde(borrow, rename = "promptFeedback")]
+    pub(crate) prompt_feedback: Option<&'a RawValue>,
+    /// Where one provider says how it went, with success as well.
+    #[serde(borrow)]
+    pub(crate) base_resp: Option<&'a RawValue>,
 }
 
 /// One choice of a chunk.
@@ -312,7 +318,19 @@ mod tests {
                 let delta = chunk.choices.0[0].delta.0.as_ref().unwrap();
                 assert_eq!(delta.reasoning_content.text(), Some("ok"), "{text}");
             }
-            for field in ["choices", "usage", "error", "x_groq", "cost", "object", "type", "message", "detail"] {
+            for field in [
+                "choices",
+                "usage",
+                "error",
+                "x_groq",
+                "cost",
+                "object",
+                "type",
+                "message",
+                "detail",
+                "promptFeedback",
+                "base_resp",
+            ] {
                 let text = format!(r#"{{"{field}":{value}}}"#);
                 serde_json::from_str::<Chunk<'_>>(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
             }

@@ -228,7 +228,7 @@ impl Envelope {
         self.push_words(text);
         let rank = 1 + depth.quotes * 3 + depth.weight;
         if rank > self.message_rank {
-            text.clone_into(&mut self.message);
+            text[..boundary(text, MAX_WORDS_BYTES)].clone_into(&mut self.message);
             self.message_rank = rank;
         }
         match inner {

@@ -280,6 +280,21 @@ fn an_error_within_the_stream_is_found_in_every_shape_and_keeps_what_came() {
             assert!(!completion.is_whole());
         }
     }
+    // Blocked before it began, and said beside no choices at all.
+    let cases = [
+        ("data: {\"promptFeedback\":{\"blockReason\":\"SAFETY\"}}\n\n", "content_filter"),
+        ("data: {\"message\":\"Requests rate limit exceeded\"}\n\n", "rate_limit"),
+        ("data: {\"detail\":\"Invalid API key\"}\n\ndata: [DONE]\n\n", "auth"),
+        (
+            "{\"choices\":null,\"base_resp\":{\"status_code\":1008,\"status_msg\":\"insufficient balance\"}}",
+            "quota_exhausted",
+        ),
+    ];
+    for (stream, class) in cases {
+        assert_eq!(answer(stream).failure.map(|f| f.class.as_str()), Some(class), "{stream}");
+    }
+    let fine = "data: {\"base_resp\":{\"status_code\":0,\"status_msg\":\"\"},\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    assert_eq!(answer(fine).failure, None);
     for nothing in ["null", "\"\"", "{}", "false"] {
         let chunk =
             format!("data: {{\"error\":{nothing},\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n");
@@ -397,6 +412,10 @@ fn finish_reasons_of_other_houses_mean_what_ours_do() {
     for reason in ["content_filter", "SAFETY", "RECITATION", "PROHIBITED_CONTENT"] {
         assert_eq!(with(reason).failure.map(|f| f.class), Some(ErrorClass::ContentFilter), "{reason}");
     }
+    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
+        let failure = with(reason).failure.map(|f| (f.class, f.retryable));
+        assert_eq!(failure, Some((ErrorClass::ToolUseFailed, true)), "{reason}");
+    }
     let overflow = with("model_context_window_exceeded").failure.map(|f| f.class);
     assert_eq!(overflow, Some(ErrorClass::ContextOverflow));
     let cut = with("MAX_TOKENS");
@@ -421,6 +440,29 @@ fn an_endless_answer_meets_its_limit() {
     let completion = decoder.into_completion();
     assert!(completion.text.len() < 66 << 20);
     assert_eq!(completion.failure.map(|f| f.class), Some(ErrorClass::StreamIncomplete));
+}
+
+#[test]
+fn what_an_answer_holds_besides_text_meets_the_limit_too() {
+    let details = json!({"choices": [{"delta": {"reasoning_details": vec![json!({"type": "x", "data": "y"}); 100]}}]});
+    let extra = json!({"g": {"s": "x".repeat(1 << 20)}});
+    let calls = |n: usize| {
+        json!({"choices": [{"delta": {"tool_calls": [
+            {"index": n, "id": "c", "extra_content": extra, "function": {"name": "f", "arguments": ""}},
+        ]}}]})
+    };
+    for chunk in [&(|_| details.clone()) as &dyn Fn(usize) -> Value, &calls] {
+        let mut decoder = Decoder::new(place(), Reading::default());
+        let mut count = 0;
+        while !decoder.is_over() {
+            decoder.feed(events(&[chunk(count)]).as_bytes());
+            decoder.take_deltas();
+            count += 1;
+            assert!(count < 1_000);
+        }
+    }
+    let long = json!({"choices": [{"delta": {}, "finish_reason": "x".repeat(10_000)}]});
+    assert_eq!(answer(&events(&[long])).finish_reason.map(|reason| reason.len()), Some(200));
 }
 
 #[test]
