@@ -363,7 +363,7 @@ const ERROR_EVENT: &str = concat!(
 
 /// A small generator (splitmix64): the same numbers everywhere, good enough to choose by, and no secret.
 #[derive(Clone, Debug)]
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -375,11 +375,11 @@ impl Random {
     }
 
     /// A number below `limit`; 0 for a limit of 0.
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next().checked_rem(limit).unwrap_or(0)
     }
 
-    fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         items.get(self.below(items.len() as u64) as usize).copied()
     }
 

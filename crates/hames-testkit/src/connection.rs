@@ -239,6 +239,7 @@ impl Connection {
         if is_head {
             return Ok(keep_alive);
         }
+        let last = plan.pieces.last().filter(|_| plan.end == End::Endless).map(|piece| piece.bytes.clone());
         for piece in plan.pieces {
             if !piece.wait.is_zero() {
                 self.unless_gone(time::sleep(piece.wait)).await?;
@@ -246,6 +247,12 @@ impl Connection {
             self.send(&piece.bytes, chunked).await?;
             for gate in piece.gates {
                 self.unless_gone(gate.pass()).await?;
+            }
+        }
+        if let Some(last) = last.filter(|last| !last.is_empty()) {
+            // Ends where the client leaves: sending fails then.
+            loop {
+                self.send(&last, chunked).await?;
             }
         }
         self.end(plan.end, chunked).await?;
@@ -273,7 +280,8 @@ impl Connection {
                 self.sever(sever).await;
                 Ok(())
             }
-            End::Stall => self.unless_gone(std::future::pending()).await,
+            // An endless response of nothing says as much as one that stalls.
+            End::Stall | End::Endless => self.unless_gone(std::future::pending()).await,
             End::Keepalives(interval, bytes) => loop {
                 self.send(bytes, chunked).await?;
                 self.unless_gone(time::sleep(interval)).await?;

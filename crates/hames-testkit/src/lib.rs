@@ -6,7 +6,7 @@
 //! Streams can be held at any event by a [`Gate`], cut into any pieces, and broken in every way a network breaks
 //! them: so that a test waits for facts instead of sleeping, and sees the fault it means to see.
 //!
-//! [`chaos`] makes up the turns of a long run, faults included, from a seed.
+//! [`chaos`] makes up the turns of a long run, faults included, from a seed; [`trouble`] single streams that go wrong.
 //!
 //! This crate knows no other part of Hames, speaks no TLS, listens on nothing but 127.0.0.1, and is no model: it
 //! answers what it was told to answer.
@@ -34,6 +34,7 @@ mod provider;
 mod request;
 mod script;
 mod sys;
+pub mod trouble;
 mod turn;
 pub mod wire;
 

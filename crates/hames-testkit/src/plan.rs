@@ -44,6 +44,8 @@ pub(crate) enum End {
     SeverBeforeHead(Sever),
     Sever(Sever),
     Stall,
+    /// The last piece again, for ever.
+    Endless,
     /// Bytes that say nothing, at an interval, for ever.
     Keepalives(Duration, &'static [u8]),
 }
@@ -220,11 +222,17 @@ fn break_off(plan: &mut Plan, fault: Fault) {
     let kept = match fault {
         Fault::SeverBeforeHead(_) | Fault::KeepaliveOnly(_) => 0,
         Fault::SeverAfter(bytes, _) | Fault::StallAfter(bytes) => bytes,
+        Fault::Endless => usize::MAX,
     };
     plan.end = match fault {
         Fault::SeverBeforeHead(sever) => End::SeverBeforeHead(sever),
         Fault::SeverAfter(_, sever) => End::Sever(sever),
         Fault::StallAfter(_) => End::Stall,
+        Fault::Endless => {
+            // What has no end has no length.
+            plan.length = None;
+            End::Endless
+        }
         // White space is to one JSON object what a comment is to a stream. Neither has a length.
         Fault::KeepaliveOnly(interval) if plan.length.take().is_some() => End::Keepalives(interval, b"\n"),
         Fault::KeepaliveOnly(interval) => End::Keepalives(interval, b": keep-alive\n\n"),

@@ -108,6 +108,7 @@ pub(crate) enum Fault {
     SeverBeforeHead(Sever),
     SeverAfter(usize, Sever),
     StallAfter(usize),
+    Endless,
     KeepaliveOnly(Duration),
 }
 
@@ -278,6 +279,11 @@ impl Turn {
     /// Sends nothing more after so many body bytes, and keeps the connection until the client leaves it.
     pub fn stall_after(self, bytes: usize) -> Turn {
         self.fault(Fault::StallAfter(bytes))
+    }
+
+    /// Sends the last event again and again, without an end, until the client leaves.
+    pub fn endless(self) -> Turn {
+        self.fault(Fault::Endless)
     }
 
     /// Sends nothing but comments (white space, where no stream is sent) at this interval, until the client leaves.

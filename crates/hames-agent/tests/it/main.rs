@@ -13,6 +13,7 @@ mod recovery;
 mod retry;
 mod soak;
 mod storage;
+mod streams;
 mod support;
 mod whole;
 mod wire;

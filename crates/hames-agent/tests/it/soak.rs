@@ -32,9 +32,9 @@ impl Random {
     }
 }
 
-type Counts = BTreeMap<String, usize>;
+pub(crate) type Counts = BTreeMap<String, usize>;
 
-fn add(counts: &mut Counts, name: &str, n: usize) {
+pub(crate) fn add(counts: &mut Counts, name: &str, n: usize) {
     *counts.entry(name.to_owned()).or_default() += n;
 }
 
@@ -151,7 +151,7 @@ async fn one_run(
 }
 
 /// One line of JSON, also for whoever asked for it in a file.
-fn report(name: &str, seeds: std::ops::Range<u64>, steps: usize, counts: &Counts) -> String {
+pub(crate) fn report(name: &str, seeds: std::ops::Range<u64>, steps: usize, counts: &Counts) -> String {
     let line = serde_json::json!({"name": name, "seeds": [seeds.start, seeds.end], "steps": steps, "counts": counts});
     if let Ok(path) = std::env::var("HAMES_SOAK_REPORT") {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -160,7 +160,7 @@ fn report(name: &str, seeds: std::ops::Range<u64>, steps: usize, counts: &Counts
     line.to_string()
 }
 
-fn number(name: &str, otherwise: u64) -> u64 {
+pub(crate) fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
 }
 

@@ -2,6 +2,7 @@
 
 use std::{io, time::Duration};
 
+use hames_testkit::trouble::{Trouble, stream};
 use hames_testkit::{Provider, Script, Turn, blocking};
 use serde_json::json;
 
@@ -110,4 +111,35 @@ fn a_client_that_leaves_during_a_delay_is_noticed() {
     drop(client);
     assert!(provider.is_idle_within(LIMIT));
     assert_eq!(provider.hangups(), 1);
+}
+
+#[test]
+fn an_endless_stream_goes_on_until_the_client_leaves() {
+    let provider = provider(Turn::raw_sse("data: 1\n\ndata: 22\n\n").endless());
+    let mut client = Client::to(&provider);
+    client.post(&request().to_string());
+    assert!(!client.head().unwrap().unwrap().contains("content-length"));
+    assert_eq!(client.chunk().unwrap().unwrap(), b"data: 1\n\n");
+    for _ in 0..1_000 {
+        assert_eq!(client.chunk().unwrap().unwrap(), b"data: 22\n\n");
+    }
+    drop(client);
+    assert!(provider.is_idle_within(LIMIT));
+    assert_eq!(provider.hangups(), 1);
+}
+
+#[test]
+fn every_trouble_comes_from_a_seed_and_the_same_one_again() {
+    let seeds = 1..=64;
+    let troubles: Vec<Trouble> = seeds.clone().map(|seed| stream(seed).0).collect();
+    assert!(Trouble::ALL.iter().all(|trouble| troubles.contains(trouble)), "{troubles:?}");
+    for (seed, trouble) in seeds.zip(troubles) {
+        let [(first, one), (second, other)] = [stream(seed), stream(seed)];
+        assert_eq!((first, second), (trouble, trouble));
+        // The large ones are of megabytes, and written out of ten times as many.
+        let is_large = [Trouble::GiantLine, Trouble::EndlessText, Trouble::EndlessReasoning].contains(&trouble);
+        if !is_large {
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        }
+    }
 }
