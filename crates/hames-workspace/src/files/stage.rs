@@ -27,8 +27,8 @@ use super::local::fs_error;
 use super::sys::{self, Anchor, Meta};
 
 /// Staged files without a name that are open at once in this process; further ones get a hidden name and are closed.
-/// Many a system lets a process have no more than 1,024 open files.
-const MAX_UNNAMED: usize = 256;
+/// Some systems let a process have no more than 256 open files, and others need theirs.
+const MAX_UNNAMED: usize = 64;
 
 /// Device and inode.
 type Identity = (u64, u64);

@@ -37,7 +37,7 @@ fn what_is_staged_is_not_seen_until_it_takes_place() {
 #[test]
 fn a_whole_set_is_staged_and_takes_place_in_any_order() {
     // More than may be kept open at once.
-    const FILES: usize = 300;
+    const FILES: usize = 150;
     let bench = Bench::new();
     for n in 0..FILES {
         bench.file(&format!("d{}/f{n}", n % 7), format!("old {n}"));
