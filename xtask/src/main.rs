@@ -4,6 +4,7 @@
 mod bench;
 mod cargo;
 mod generate;
+mod local_model;
 mod report;
 mod snapshot;
 mod soak;
@@ -16,6 +17,8 @@ cargo xtask COMMAND
 
   test        everything CI checks: format, lints, docs, generated files, all tests
   generate    write the generated files (schema/)
+  local-model [FOLDER]
+              Hames against a real model server, installed into FOLDER the first time (about 265 MB); some minutes
   snapshot FILE
               make the embedded catalog of models from the JSON of models.dev
   bench [NAME=COMMAND ...]
@@ -30,6 +33,7 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::run(),
         Some("generate") => generate::write(),
+        Some("local-model") => local_model::run(&args.collect::<Vec<_>>()),
         Some("snapshot") => snapshot::run(&args.collect::<Vec<_>>()),
         Some("soak") => soak::run(&args.collect::<Vec<_>>()),
         Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),

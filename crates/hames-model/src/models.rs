@@ -67,7 +67,7 @@ pub struct ModelList {
 pub async fn list_models(endpoint: &Endpoint) -> Result<ModelList, Failure> {
     let mut list = model_names(endpoint).await?;
     // Whoever has a place in the public catalog has no more to say; a server of one's own often has.
-    if catalog_name(&endpoint.base_url).is_none() && list.models.iter().any(|m| m.facts.context_window.is_none()) {
+    if catalog_name(&endpoint.base_url).is_none() {
         local::ask(endpoint, &mut list).await;
     }
     Ok(list)

@@ -129,6 +129,12 @@ fn disk(home: &Home) -> Check {
     }
 }
 
+/// `1 model`, `1,234 models`.
+fn several(n: u64, what: &str) -> String {
+    let end = if n == 1 { "" } else { "s" };
+    format!("{} {what}{end}", count(n))
+}
+
 fn bytes(n: u64) -> String {
     match n {
         0..1_000_000 => format!("{} kB", n / 1_000),
@@ -155,9 +161,9 @@ fn database(home: &Home) -> Vec<Check> {
         Ok(report) if report.integrity.is_ok() => Check::good(
             "database",
             format!(
-                "{} sessions, {} events, {}",
-                count(report.sessions),
-                count(report.events),
+                "{}, {}, {}",
+                several(report.sessions, "session"),
+                several(report.events, "event"),
                 bytes(report.database_bytes + report.blob_bytes)
             ),
         ),
@@ -322,7 +328,9 @@ fn reached(provider: &Provider, answer: &Result<ModelList, Failure>, is_default:
     }
     let url = clean::line(&shown_url(&provider.base_url));
     match answer {
-        Ok(list) => Check::good("provider", format!("{name} at {url}: {} models", count(list.models.len() as u64))),
+        Ok(list) => {
+            Check::good("provider", format!("{name} at {url} lists {}", several(list.models.len() as u64, "model")))
+        }
         // Some have no list at all; whether they answer shows when they are asked.
         Err(failure) if failure.status == Some(404) => {
             Check::odd("provider", format!("{name} at {url} answers, and has no model list")).with_remedy(test)
@@ -362,6 +370,7 @@ mod tests {
 
     #[test]
     fn sizes_read_well() {
+        assert_eq!((several(1, "model"), several(1_234, "model")), ("1 model".into(), "1,234 models".into()));
         for (n, text) in [(0, "0 kB"), (999_999, "999 kB"), (52_428_800, "52 MB"), (7_600_000_000_000, "7,600 GB")] {
             assert_eq!(bytes(n), text);
         }

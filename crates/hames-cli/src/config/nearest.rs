@@ -8,7 +8,11 @@ pub(crate) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, 
     let wanted = plain(name);
     let mut near: Vec<(f64, &str)> = known
         .into_iter()
-        .map(|known| (likeness(&wanted, &plain(known)), known))
+        .map(|known| {
+            // A model may be called after the folder its file is in.
+            let bare = known.rsplit('/').next().unwrap_or(known);
+            (likeness(&wanted, &plain(known)).max(likeness(&wanted, &plain(bare))), known)
+        })
         .filter(|(likeness, _)| *likeness >= LIKENESS)
         .collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -52,5 +56,6 @@ mod tests {
         assert_eq!(nearest("gpt-5.4", models, 2).first(), Some(&"openai/gpt-5.4"));
         assert_eq!(nearest("claude-sonnet-5", models, 1), ["anthropic/claude-sonnet-5"]);
         assert_eq!(nearest("qwen3-codr", models, 3), ["qwen3-coder"]);
+        assert_eq!(nearest("gemma-27b", ["/srv/models/gemma-3-27b.gguf"], 3), ["/srv/models/gemma-3-27b.gguf"]);
     }
 }

@@ -29,7 +29,11 @@ impl Place {
             Auth => self.key_refused(known),
             RateLimit => ("limits the rate of requests for now".into(), self.wait(known)),
             Overloaded if known.stated.is_loading => (
-                format!("is still loading its model \"{model}\""),
+                match model.as_str() {
+                    // Asked for its list, and for no model in particular.
+                    "" => "is still loading its model".into(),
+                    model => format!("is still loading its model \"{model}\""),
+                },
                 "Wait until the server has read it into memory, and try again".into(),
             ),
             Overloaded => ("has no capacity now".into(), self.wait(known)),

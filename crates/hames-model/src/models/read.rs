@@ -68,8 +68,10 @@ const REASONING: [&str; 5] = [
     "reasoning",
 ];
 
-/// Lists of words in which abilities are named, each complete for who has it at all.
-const WORDS: [&str; 4] = ["supported_parameters", "capabilities", "tags", "metadata.tags"];
+/// The list of what requests may hold: what is not in it cannot be asked for.
+const PARAMETERS: &str = "supported_parameters";
+/// Lists of words among which abilities are named, and other things too: what is not in them is not known.
+const WORDS: [&str; 3] = ["capabilities", "tags", "metadata.tags"];
 
 /// Reads a list. `None` where the value is none.
 pub(super) fn list(value: &Value) -> Option<ModelList> {
@@ -104,16 +106,24 @@ pub(super) fn model(model: &Value) -> Option<ListedModel> {
 }
 
 /// The words in which some name what a model can.
-struct Words<'v>(Option<Vec<&'v str>>);
+struct Words<'v> {
+    words: Vec<&'v str>,
+    /// Whether what is not among them is a no.
+    is_complete: bool,
+}
 
 impl<'v> Words<'v> {
     fn of(model: &'v Value) -> Self {
-        let list = WORDS.iter().find_map(|path| at(model, path)?.as_array());
-        Self(list.map(|list| list.iter().filter_map(Value::as_str).collect()))
+        let words = |path: &str| Some(at(model, path)?.as_array()?.iter().filter_map(Value::as_str).collect());
+        match words(PARAMETERS) {
+            Some(words) => Self { words, is_complete: true },
+            None => Self { words: WORDS.iter().find_map(|path| words(path)).unwrap_or_default(), is_complete: false },
+        }
     }
 
     fn any(&self, wanted: &[&str]) -> Option<bool> {
-        self.0.as_ref().map(|words| words.iter().any(|word| wanted.contains(word)))
+        let has = self.words.iter().any(|word| wanted.contains(word));
+        (has || self.is_complete).then_some(has)
     }
 
     fn tools(&self) -> Option<bool> {
@@ -299,7 +309,8 @@ mod tests {
                 json!({"id": "a", "capabilities": {"supports": {"tool_calls": true, "vision": true}}}),
                 (Some(true), Some(true), None),
             ),
-            (json!({"id": "a", "capabilities": ["tool_use"]}), (Some(true), None, Some(false))),
+            (json!({"id": "a", "capabilities": ["tool_use"]}), (Some(true), None, None)),
+            (json!({"id": "a", "tags": [""], "capabilities": ["completion"]}), (None, None, None)),
             (json!({"id": "a", "tags": ["vision", "tool-use", "reasoning"]}), (Some(true), Some(true), Some(true))),
             (
                 json!({"id": "a", "supports_image_in": true, "supports_reasoning": false}),

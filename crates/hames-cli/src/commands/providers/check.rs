@@ -95,8 +95,10 @@ impl Test<'_> {
         if !checks.add(self.listed(&asked, began.elapsed()).await)? {
             return Ok(());
         }
+        if let Ok(list) = &asked {
+            self.ground.config.shelf.keep_list(&self.provider, list, now_ms());
+        }
         let list = asked.unwrap_or_default();
-        self.ground.config.shelf.keep_list(&self.provider, &list, now_ms());
         let Some(id) = model.or_else(|| self.model(&list)) else {
             let remedy = format!("name one: hames providers test {} MODEL", self.provider.name);
             checks.add(Check::bad("model", "it has no default model and lists none", remedy))?;
