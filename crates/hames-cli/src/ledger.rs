@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hames_protocol::{Effect, Envelope, Event, Mode, ModelRef, RunId, RunResult, Timings, ToolErrorClass, Usage};
+use hames_protocol::{Cost, Effect, Envelope, Event, Mode, ModelRef, RunId, RunResult, Timings, ToolErrorClass, Usage};
 use serde::Serialize;
 
 use crate::output::clean;
+use crate::output::money::Spent;
 use crate::output::text::{count, duration, shortened, tokens};
 
 /// One call.
@@ -46,6 +47,8 @@ struct Step {
     step: Option<u32>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     timings: Timings,
 }
 
@@ -62,6 +65,7 @@ pub(crate) struct Ledger {
     exit_code: Option<i32>,
     duration_ms: Option<u64>,
     usage: Usage,
+    cost: Spent,
     steps: Vec<Step>,
     calls: Vec<Call>,
     files: BTreeMap<String, Change>,
@@ -95,6 +99,7 @@ impl Ledgers {
                 exit_code: None,
                 duration_ms: None,
                 usage: Usage::default(),
+                cost: Spent::default(),
                 steps: Vec::new(),
                 calls: Vec::new(),
                 files: BTreeMap::new(),
@@ -164,10 +169,12 @@ impl Ledger {
                 if let Some(usage) = &done.usage {
                     self.usage.add(usage);
                 }
+                self.cost.add(done.cost.as_ref());
                 self.steps.push(Step {
                     step: envelope.step,
                     finish_reason: done.finish_reason.clone(),
                     usage: done.usage.clone(),
+                    cost: done.cost.clone(),
                     timings: done.timings.clone(),
                 });
             }
@@ -198,6 +205,7 @@ impl Ledger {
             format!("{} steps", count(self.steps.len() as u64)),
         ];
         head.extend(tokens(&self.usage));
+        head.push(self.cost.text().unwrap_or_else(|| "cost not known".into()));
         head.extend(self.duration_ms.map(duration));
         let mut lines = vec![head.join(" · ")];
         for call in &self.calls {

@@ -7,6 +7,7 @@ pub(crate) mod clean;
 mod descriptor;
 pub(crate) mod dialog;
 pub(crate) mod json;
+pub(crate) mod money;
 pub(crate) mod printer;
 pub(crate) mod text;
 pub(crate) mod watch;

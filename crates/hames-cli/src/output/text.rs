@@ -9,6 +9,7 @@ use hames_protocol::{
 
 use super::Style;
 use super::clean::{self, Cleaner};
+use super::money::Spent;
 use super::printer::Sink;
 use crate::approve::BY_FLAG;
 
@@ -29,6 +30,7 @@ pub(crate) struct Text {
     /// Whether the last character printed ended a line; true before the first.
     line_ended: bool,
     done: Option<Done>,
+    spent: Spent,
     reason_said: bool,
 }
 
@@ -43,6 +45,7 @@ impl Text {
             cleaner: Cleaner::default(),
             line_ended: true,
             done: None,
+            spent: Spent::default(),
             reason_said: false,
         }
     }
@@ -59,6 +62,7 @@ impl Text {
         match &envelope.event {
             Event::TextDelta(delta) if own => self.text(envelope.step, delta),
             Event::TextDone(done) if own => self.text_done(envelope.step, done),
+            Event::StepDone(done) => self.spent.add(done.cost.as_ref()),
             Event::ToolCall(call) => {
                 self.labels.insert(call.call_id.clone(), call.label.to_string());
             }
@@ -203,9 +207,8 @@ impl Text {
         if let Some(done) = &self.done {
             parts.push(format!("{} step{}", count(done.steps.into()), if done.steps == 1 { "" } else { "s" }));
         }
-        if let Some(tokens) = tokens(usage) {
-            parts.push(tokens);
-        }
+        parts.extend(tokens(usage));
+        parts.extend(self.spent.text());
         parts.push(duration(duration_ms));
         format!("hames: {}", parts.join(" · "))
     }

@@ -103,6 +103,11 @@ fn a_run_asks_for_the_list_beside_it_and_never_before_it() {
     let micros = usage["input"].as_u64().unwrap() + 2 * usage["output"].as_u64().unwrap();
     assert_eq!(cost, json!({"micros": micros, "currency": "USD", "computed": true}));
     assert_eq!(user.ok(&["models", "--json"]).json()[0]["context_window"], 50_000);
+    // And what the run cost is told at its end, and in its ledger.
+    let ended = user.ok(&["run", "-m", "openai/mock-1", "-s", "told", "x"]);
+    assert!(ended.err.contains(" · ≈ $0.00"), "{}", ended.err);
+    assert!(user.ok(&["sessions", "show", "told", "--runs"]).out.contains(" · ≈ $0.00"));
+    assert!(!user.ok(&["run", "-m", "openai/other", "x"]).err.contains('$'));
 }
 
 #[test]
