@@ -100,8 +100,9 @@ impl OverlayFs {
             };
             let name = part.to_str().filter(|name| !is_there && may_be_alike(name));
             match name.and_then(|name| alike(name, self.names(&at).into_iter().map(OsString::from))) {
-                Some(other) => rest.push_front(other),
-                None => at = next,
+                Some(other) if other != part => rest.push_front(other),
+                // A name that is listed and not there is shown for one that is no text.
+                _ => at = next,
             }
         }
         Ok(self.fs_path(at, identity))

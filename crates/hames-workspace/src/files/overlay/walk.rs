@@ -61,7 +61,11 @@ impl OverlayFs {
         visit: &mut dyn FnMut(WalkEntry) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         // A link is shown under its own name, with the path of what it leads to.
-        let name = self.base.root().join(&entry.path.shown);
+        let name = match entry.path.abs.to_str() {
+            Some(_) => self.base.root().join(&entry.path.shown),
+            // Shown with stand-ins for what is no text.
+            None => entry.path.abs.clone(),
+        };
         while let Some(first) = proposed.first_entry().filter(|first| *first.key() < name) {
             visit(first.remove())?;
         }
