@@ -58,6 +58,9 @@ pub(crate) fn public_is_stale(shelf: &Shelf, now_ms: u64) -> bool {
 /// Refreshes what the run's model is known by, once it answers.
 pub(crate) async fn beside(chosen: &Chosen, config: &Config, env: &Env, answering: &CancellationToken) {
     let provider = &chosen.provider;
+    if !config.shelf.keeps() {
+        return;
+    }
     let stale = is_stale(provider, config.shelf.list(provider).as_ref(), SystemClock.now_ms());
     // Only what neither the list nor the catalog in the program says is worth three megabytes.
     let wants_public = section(provider).is_some() && chosen.described.has_gaps();

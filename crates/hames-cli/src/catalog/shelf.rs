@@ -57,6 +57,11 @@ impl Shelf {
         self
     }
 
+    /// Whether there is a place to keep anything.
+    pub(crate) fn keeps(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// What the provider listed last, if that was at the same address.
     pub(crate) fn list(&self, provider: &Provider) -> Option<Kept> {
         let catalog = read(&self.list_file(provider)?)?;

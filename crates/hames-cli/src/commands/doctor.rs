@@ -16,7 +16,7 @@ use serde_json::json;
 use super::checks::{Check, State};
 use super::providers::is_open_to_others;
 use crate::catalog::refresh::fetch_list;
-use crate::catalog::{age, missing};
+use crate::catalog::{Source, age, missing};
 use crate::config::{Chosen, Config, ModelsDev, Origin, Provider, shown_url};
 use crate::engine::learned;
 use crate::env::Env;
@@ -300,7 +300,7 @@ fn model(chosen: &Chosen, config: &Config) -> Check {
 fn window(chosen: &Chosen) -> Check {
     let now = SystemClock.now_ms();
     let (window, output) = (&chosen.described.window, &chosen.described.max_output);
-    Check::good(
+    let check = Check::good(
         "window",
         format!(
             "{} tokens ({}); answers up to {} ({})",
@@ -309,7 +309,13 @@ fn window(chosen: &Chosen) -> Check {
             count(output.value),
             output.source.text(now)
         ),
-    )
+    );
+    // A longer prompt than the server has room for may be cut there without a word.
+    match window.source {
+        Source::Trained { .. } => Check { state: State::Odd, ..check }
+            .with_remedy("load the model once and run this again, or set its context_window in the configuration"),
+        _ => check,
+    }
 }
 
 /// Whether a provider can be used. One that is not needed now is only worth a note.

@@ -189,6 +189,7 @@ impl Group<'_> {
         let gone = default.filter(|d| d.provider == provider.name && rows.iter().all(|row| row.model != **d));
         if let Some(gone) = gone.filter(|_| self.listed.is_some()) {
             let near = nearest(&gone.id, rows.iter().map(|row| row.model.id.as_str()), 3);
+            let near: Vec<String> = near.into_iter().map(clean::line).collect();
             let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
             out.line(
                 style.yellow(&format!("  {} is the default and is not listed{hint}", clean::line(&gone.to_string()))),

@@ -131,10 +131,22 @@ impl Request {
         let home = Home::find(env)?;
         let mut config = Config::load(&home, env)?;
         config.file.warnings.iter().for_each(|warning| say(&format!("hames: warning: {warning}")));
-        if self.flags.model.is_none() && self.which != Which::Last && config.names_no_model() {
+        if self.flags.model.is_none() && config.names_no_model() && self.begins_a_session(&home)? {
             super::look_around(&mut config)?;
         }
         self.run_with(env, &home, &config)
+    }
+
+    /// Whether a session will be made: one that exists brings its own model.
+    fn begins_a_session(&self, home: &Home) -> Result<bool, Stop> {
+        match &self.which {
+            Which::New => Ok(true),
+            Which::Last => Ok(false),
+            Which::Named(_) if !home.data().join("hames.db").exists() => Ok(true),
+            Which::Named(name) => {
+                with_store(home, |store| Ok(matches!(named(store, &self.folder, name)?, Named::New(_))))
+            }
+        }
     }
 
     /// Runs with a configuration that is read already.

@@ -1,9 +1,9 @@
 //! What is known of models: lists, windows, prices, and how they are kept.
 
-use hames_testkit::{Provider, Script, Turn, blocking};
+use hames_testkit::{Gate, Provider, Script, Turn, blocking};
 use serde_json::{Value, json};
 
-use crate::kit::{User, until};
+use crate::kit::{Ended, PATIENCE, User, until};
 
 fn listing(models: Value) -> Provider {
     blocking(Script::new().models(models).respond(|_| Turn::text("hi"))).unwrap()
@@ -83,13 +83,20 @@ fn a_list_is_kept_and_serves_when_nobody_answers() {
 #[test]
 fn a_run_asks_for_the_list_beside_it_and_never_before_it() {
     let list = json!([{"id": "mock-1", "context_length": 50_000, "pricing": {"prompt": "0.000001", "completion": "0.000002"}}]);
-    // The second answer leaves time for the list to come.
+    let gate = Gate::new();
     let script = Script::new()
         .models(list)
+        .turn(Turn::text("hi").gate_head(gate.clone()))
         .respond(|_| Turn::text("x".repeat(400)).chunk_chars(4).delay_per_chunk(std::time::Duration::from_millis(2)));
     let (user, provider) = User::with(script);
     let kept = user.home().join("cache/lists/openai.txt");
+    // While the model has not begun to answer nothing is asked for.
+    let child = user.start(&["run", "-m", "openai/mock-1", "x"]);
+    assert!(gate.reached_within(PATIENCE));
+    assert_eq!(provider.other_requests(), Vec::<String>::new());
     assert!(!kept.exists());
+    gate.open();
+    assert_eq!(Ended::of(child.wait_with_output().unwrap()).code, 0);
     until("the list is kept", || {
         assert_eq!(user.run(&["run", "-m", "openai/mock-1", "x"]).code, 0);
         kept.exists()
@@ -161,6 +168,10 @@ fn a_server_that_runs_here_is_used_where_no_model_is_configured_and_only_there()
         assert!(ended.err.contains(part), "{}", ended.err);
     }
     assert_eq!(server.requests()[0].body["model"], "qwen3:8b");
+    // A session that exists has its model, so nothing is looked for.
+    user.ok(&["run", "-s", "mine", "x"]);
+    let ended = user.run(&["run", "-s", "mine", "again"]);
+    assert!(!ended.err.contains("no model is configured; using"), "{}", ended.err);
     assert!(user.ok(&["models"]).out.contains("ollama/qwen3:8b"));
 
     let asked = server.other_requests().len();

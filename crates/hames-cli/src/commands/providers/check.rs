@@ -266,11 +266,30 @@ impl Test<'_> {
                 )),
                 None => check,
             },
+            ErrorClass::Connection if self.speaks_plainly().await => check.with_remedy(format!(
+                "it answers without TLS: hames providers edit {} --url {}",
+                self.provider.name,
+                shown_url(&self.without_tls())
+            )),
             ErrorClass::Connection if self.endpoint.proxy.is_some() => {
                 check.with_remedy("the proxy is between: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
             }
             _ => check,
         }
+    }
+
+    fn without_tls(&self) -> String {
+        self.provider.base_url.replacen("https://", "http://", 1)
+    }
+
+    /// Whether a server that is spoken to with TLS has a model list without it. Never tried where a key would go out into
+    /// the open.
+    async fn speaks_plainly(&self) -> bool {
+        if !self.provider.base_url.starts_with("https://") || section(&self.provider).is_some() {
+            return false;
+        }
+        let endpoint = Endpoint::new(self.provider.name.clone(), self.without_tls());
+        timeout(GUESS_PATIENCE, model_names(&endpoint)).await.is_ok_and(|list| list.is_ok())
     }
 
     /// Another address on the same host that has a model list, where the one that is set has none.
