@@ -1,6 +1,6 @@
 //! Model lists: of an endpoint, of servers of one's own, and of the public catalog.
 
-use hames_model::catalog::{Facts, ListedModel, fetch_models_dev};
+use hames_model::catalog::{Catalog, Facts, ListedModel, catalog_names, fetch_models_dev, read_models_dev};
 use hames_model::{ModelList, ServerKind, list_models};
 use hames_protocol::ErrorClass;
 
@@ -136,4 +136,30 @@ async fn the_public_catalog_is_fetched_and_anything_else_is_refused() {
         assert!(failure.message.contains("models.dev"), "{failure:?}");
     }
     assert_eq!(fetch_models_dev("no url", None, "").await.unwrap_err().class, ErrorClass::Configuration);
+}
+
+/// The snapshot is what the catalog it is made from says, where that catalog is at hand.
+#[test]
+#[allow(clippy::print_stdout)] // a test that was skipped has to say so
+fn the_snapshot_is_what_its_source_says() {
+    let Some(data) = std::env::var_os("HAMES_TEST_DATA") else {
+        println!("skipped: HAMES_TEST_DATA names no folder");
+        return;
+    };
+    let snapshot = Catalog::embedded();
+    let file = std::path::Path::new(&data).join(format!("models/models-dev-{}.json", snapshot.stamp()));
+    let source = read_models_dev(&std::fs::read(&file).unwrap(), "").unwrap();
+    let mut models = 0;
+    for name in catalog_names() {
+        let of = |catalog: &Catalog<'_>| {
+            catalog.section(name).map(|section| section.models().collect::<Vec<_>>()).unwrap_or_default()
+        };
+        assert_eq!(of(&snapshot), of(&source), "{name}: run `cargo xtask snapshot {}`", file.display());
+        models += of(&source).len();
+        // Every model is found under its own name.
+        for model in of(&source) {
+            assert_eq!(snapshot.section(name).unwrap().find(&model.id), Some(model.facts), "{}", model.id);
+        }
+    }
+    assert!(models > 1_000, "{models}");
 }
