@@ -3,6 +3,7 @@
 
 mod bench;
 mod cargo;
+mod fuzz;
 mod generate;
 mod local_model;
 mod report;
@@ -23,9 +24,10 @@ cargo xtask COMMAND
               make the embedded catalog of models from the JSON of models.dev
   bench [NAME=COMMAND ...]
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
-  soak [--seed N] [SUITE ...]
-              the full numbers: deaths, faults, properties; about 20 minutes; writes bench/reports/soak.json where no
-              suite is named
+  soak [--seed N] [--minutes N] [SUITE ...] [fuzz [TARGET ...]]
+              the full numbers: deaths, faults, properties, a minute of each fuzz target; about 45 minutes; writes
+              bench/reports/soak.json where no suite is named. `soak --minutes 20 fuzz` fuzzes for 20 minutes each and
+              puts the figures into that report
 ";
 
 fn main() -> Result<()> {

@@ -14,6 +14,24 @@ fn git(args: &[&str]) -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default()
 }
 
+/// The commit that is being measured, with a mark where files differ from it.
+pub(crate) fn commit() -> String {
+    let dirty = !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    git(&["rev-parse", "HEAD"]) + if dirty { " with changes" } else { "" }
+}
+
+/// Puts one part into the figures of the report there is, or into one of its own.
+pub(crate) fn add(kind: &str, part: &str, figures: Value) -> Result<PathBuf> {
+    let path = root().join(format!("bench/reports/{kind}.json"));
+    let known = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+    let Some(mut report) = known.filter(|report| report["figures"].is_object()) else {
+        return write(kind, json!({ part: figures }));
+    };
+    report["figures"][part] = figures;
+    std::fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")?;
+    Ok(path)
+}
+
 /// Writes `bench/reports/KIND.json`: the newest report of its kind; older ones are in the history.
 pub(crate) fn write(kind: &str, figures: Value) -> Result<PathBuf> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());

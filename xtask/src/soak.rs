@@ -3,17 +3,19 @@
 //!
 //! Each suite is a `cargo test` in the ordinary profile with a larger environment. A test that counts something appends
 //! a line of JSON to the file that `HAMES_SOAK_REPORT` names; the lines of each suite go into the report as they are.
+//!
+//! `cargo xtask soak --minutes 20 fuzz` fuzzes each parser for 20 minutes and puts the figures into the same report.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::cargo::{cargo, must, root};
-use crate::report;
+use crate::{fuzz, report};
 
 /// Cases of each property: 32 times those of the tests, and still minutes altogether.
 const PROPERTY_CASES: &str = "2048";
@@ -43,10 +45,47 @@ const SUITES: [Suite; 13] = [
     Suite { name: "context", args: &["-p", "hames-context"] },
 ];
 
-/// Runs every suite and writes the report, or only those named without a report; fails where one of them failed.
+/// Minutes for each fuzz target: in a soak of everything, and where they are asked for.
+const FUZZ_BESIDE: u64 = 1;
+const FUZZ_ALONE: u64 = 20;
+
+/// What is asked for.
+struct Wanted<'a> {
+    seed: u64,
+    /// Minutes for each fuzz target.
+    minutes: Option<u64>,
+    suites: Vec<&'static Suite>,
+    /// Fuzz targets, where fuzzing is asked for; all of them where none is named.
+    fuzz: Option<Vec<&'a str>>,
+}
+
+/// Runs every suite and the fuzz targets and writes the report; or only what is named, without a report but for fuzzing,
+/// whose figures are put into the one there is. Fails where one of them failed.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    let (seed, only) = read(args)?;
-    let suites: Vec<&Suite> = SUITES.iter().filter(|suite| only.is_empty() || only.contains(&suite.name)).collect();
+    let wanted = read(args)?;
+    let is_all = wanted.suites.is_empty() && wanted.fuzz.is_none();
+    let rows = if is_all || !wanted.suites.is_empty() { run_suites(&wanted)? } else { Vec::new() };
+    let fuzz = wanted.fuzz.as_deref().or(is_all.then_some(&[][..]));
+    let fuzzed = fuzz.map(|names| run_fuzz(names, &wanted, is_all)).transpose()?;
+    let is_ok = rows.iter().all(|row| row["status"] == "ok");
+    let figures = json!({"seed": wanted.seed, "ok": is_ok, "suites": rows});
+    match (is_all, &fuzzed) {
+        (true, Some(fuzzed)) => {
+            let mut figures = figures;
+            figures["fuzz"] = fuzzed.clone();
+            println!("report: {}", report::write("soak", figures)?.display());
+        }
+        (_, Some(fuzzed)) => println!("report: {}", report::add("soak", "fuzz", fuzzed.clone())?.display()),
+        _ => println!("{figures:#}"),
+    }
+    if !is_ok {
+        bail!("a suite failed; the seed is {}, and what it said is in target/soak", wanted.seed);
+    }
+    fuzz::all_clean(fuzzed.as_ref().and_then(|fuzzed| fuzzed["targets"].as_array()).map_or(&[][..], Vec::as_slice))
+}
+
+fn run_suites(wanted: &Wanted<'_>) -> Result<Vec<Value>> {
+    let suites = if wanted.suites.is_empty() { SUITES.iter().collect() } else { wanted.suites.clone() };
     let folder = root().join("target/soak");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for suite in &suites {
@@ -55,45 +94,53 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         build.args(suite.args.iter().take_while(|arg| **arg != "--"));
         must(build)?;
     }
-    let began = Instant::now();
     let mut rows = Vec::new();
     for suite in suites {
         eprintln!("== {}", suite.name);
-        let row = suite.run(seed, &folder)?;
+        let row = suite.run(wanted.seed, &folder)?;
         eprintln!("== {}: {}, {} s, {} tests", suite.name, row["status"], row["seconds"], row["tests"]);
         rows.push(row);
     }
-    let is_ok = rows.iter().all(|row| row["status"] == "ok");
-    let seconds = began.elapsed().as_secs();
-    let figures = json!({"seed": seed, "seconds": seconds, "ok": is_ok, "suites": rows});
-    if only.is_empty() {
-        let path = report::write("soak", figures)?;
-        println!("report: {} ({seconds} s, seed {seed})", path.display());
-    } else {
-        println!("{figures:#}");
-    }
-    if !is_ok {
-        bail!("a suite failed; the seed is {seed}, and what it said is in {}", folder.display());
-    }
-    Ok(())
+    Ok(rows)
 }
 
-/// `[--seed N] [NAME ...]`.
-fn read(args: &[String]) -> Result<(u64, Vec<&str>)> {
+fn run_fuzz(names: &[&str], wanted: &Wanted<'_>, is_all: bool) -> Result<Value> {
+    let minutes = wanted.minutes.unwrap_or(if is_all { FUZZ_BESIDE } else { FUZZ_ALONE });
+    let targets = fuzz::named(names)?;
+    let rows = fuzz::run(&targets, Duration::from_secs(minutes * 60), wanted.seed)?;
+    Ok(json!({"minutes_each": minutes, "seed": wanted.seed, "commit": report::commit(), "targets": rows}))
+}
+
+/// `[--seed N] [--minutes N] [SUITE ...] [fuzz [TARGET ...]]`.
+fn read(args: &[String]) -> Result<Wanted<'_>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
-    let (mut seed, mut only) = (now, Vec::new());
+    let mut wanted = Wanted { seed: now, minutes: None, suites: Vec::new(), fuzz: None };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--seed" => seed = args.next().and_then(|seed| seed.parse().ok()).context("--seed needs a number")?,
-            name if SUITES.iter().any(|suite| suite.name == name) => only.push(name),
-            other => {
-                let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-                bail!("there is no suite \"{other}\"; there are {}", names.join(", "));
+        match (arg.as_str(), &mut wanted.fuzz) {
+            ("--seed", _) => {
+                wanted.seed = args.next().and_then(|seed| seed.parse().ok()).context("--seed needs a number")?;
             }
+            ("--minutes", _) => {
+                let minutes = args.next().and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+                wanted.minutes = Some(minutes.context("--minutes needs a number")?);
+            }
+            ("fuzz", fuzz) => drop(fuzz.get_or_insert_default()),
+            (name, Some(targets)) if fuzz::TARGETS.contains(&name) => targets.push(name),
+            (name, _) => match SUITES.iter().find(|suite| suite.name == name) {
+                Some(suite) => wanted.suites.push(suite),
+                None => {
+                    let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+                    bail!(
+                        "there is no suite \"{name}\"; there are {}, and fuzz with the targets {}",
+                        names.join(", "),
+                        fuzz::TARGETS.join(", ")
+                    );
+                }
+            },
         }
     }
-    Ok((seed, only))
+    Ok(wanted)
 }
 
 impl Suite {

@@ -33,6 +33,10 @@ pub mod catalog;
 mod chat;
 mod endpoint;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+#[allow(missing_docs, clippy::missing_panics_doc)] // for fuzz targets, no interface
+pub mod fuzzing;
 mod http;
 mod learned;
 mod models;
