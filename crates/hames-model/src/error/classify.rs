@@ -71,7 +71,7 @@ impl Refusal<'_> {
 
     /// A limit of a day or more: no run waits for its end.
     fn is_per_day(&self) -> bool {
-        self.says(LONG_PERIOD_WORDS) && self.says(&["limit", "quota", "exceeded", "exhausted"])
+        self.says(LONG_PERIOD_WORDS) && self.says(&["limit", "quota", "exceeded", "exhausted", "too many"])
     }
 
     /// `Limit 6000, Requested 12328`: no waiting makes room for it.
@@ -92,7 +92,8 @@ impl Refusal<'_> {
             return None;
         }
         // Who may not use one model may use others, and who may not say this may say that.
-        if self.says(&["access to the model", "access to model"]) || self.is_filter() {
+        let of_model = self.has(MODEL_CODES) || self.says(&["access to the model", "access to model"]);
+        if of_model || self.is_filter() {
             return None;
         }
         let about_key = self.says(KEY_WORDS) && self.says(BAD_KEY_WORDS);
@@ -146,7 +147,13 @@ impl Refusal<'_> {
         if !matches!(self.status, 0 | 400 | 413 | 422) || self.says(OVERFLOW_VETO) {
             return false;
         }
-        self.status == 413 || self.has(OVERFLOW_CODES) || self.says(OVERFLOW_WORDS) || self.sounds_too_long()
+        let of_input = self.body.param.as_deref().is_some_and(|p| p.starts_with("messages") || p.starts_with("input"));
+        let text_too_long = of_input && self.has(&["string_above_max_length"]);
+        self.status == 413
+            || text_too_long
+            || self.has(OVERFLOW_CODES)
+            || self.says(OVERFLOW_WORDS)
+            || self.sounds_too_long()
     }
 
     /// A wording nobody has written down yet: something of the input, counted in tokens, is more than may be.

@@ -357,7 +357,6 @@ pub(crate) const OVERFLOW_CODES: &[&str] = &[
     "model_max_prompt_tokens_exceeded",
     "prompt_too_long",
     "input_too_long",
-    "string_above_max_length",
 ];
 pub(crate) const OVERFLOW_WORDS: &[&str] = &[
     "context length",
@@ -392,7 +391,6 @@ pub(crate) const OVERFLOW_WORDS: &[&str] = &[
     "tokens + `max_new_tokens`",
     "maximum allowed length",
     "initial prompt is greater",
-    "token limit reached",
     "model token limit",
     "number of input tokens",
     "input token count",
@@ -431,8 +429,7 @@ pub(crate) const EXCESS_WORDS: &[&str] = &[
     "too big",
     "longer than",
     "larger than",
-    "greater than",
-    "more than",
+    "more tokens than",
     "over the limit",
     "over the maximum",
     "overflow",
