@@ -26,11 +26,23 @@ pub struct ShellRequest {
 }
 
 /// How a command that was proven to only read has to be run: the proof is about programs of the system, so nothing of the
-/// workspace and nothing of the environment may decide which programs run or what they run in turn.
+/// workspace may decide which programs run or what they run in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hardened {
     /// Programs must not come from here. Canonical.
     pub workspace: PathBuf,
+    /// What of the environment holds.
+    pub surroundings: Surroundings,
+}
+
+/// The environment of a command that was proven to only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surroundings {
+    /// Made anew: a short list of variables, and programs only from folders that nobody else can write to. What cannot be
+    /// had so is not run.
+    Made,
+    /// The person's own: programs and variables are taken as they are, and only what a repository names is switched off.
+    Kept,
 }
 
 /// How a command ended.

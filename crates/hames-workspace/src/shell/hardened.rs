@@ -7,6 +7,8 @@
 //! where not, and for the filters, whose names are the repository's own, by asking for their names first.
 //!
 //! Only bash will do: other shells read the same text differently.
+//!
+//! In Build, where anything may run, the person's own environment stays, and only git is told.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -95,6 +97,8 @@ pub(super) const ASK_GIT: &str =
 /// What is the same for every proven command of a shell.
 #[derive(Debug)]
 pub(super) struct Ground {
+    /// What other commands find in theirs.
+    all: Vec<(String, String)>,
     env: Vec<(String, String)>,
     /// Folders programs are looked up in otherwise, in order.
     path: Vec<PathBuf>,
@@ -134,7 +138,7 @@ impl Ground {
         }
         kept.extend(FIXED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let path = value("PATH").unwrap_or_default().split(':').filter(|folder| folder.starts_with('/'));
-        Self { env: kept, path: path.map(PathBuf::from).collect(), home: PathBuf::from(home) }
+        Self { all: env.to_vec(), env: kept, path: path.map(PathBuf::from).collect(), home: PathBuf::from(home) }
     }
 
     /// What `~` means.
@@ -177,6 +181,27 @@ impl Ground {
         if proof.programs.iter().any(|name| matches!(name.rsplit('/').next(), Some("cargo" | "rustc"))) {
             env.push(("RUSTUP_TOOLCHAIN".to_owned(), self.toolchain(&env)));
         }
+        Ok(Prepared { line: with_options(line, &proof), env, bash, repositories: self.repositories(&proof, cwd) })
+    }
+
+    /// The same in the environment of any other command: only what git is told is added.
+    pub(super) fn prepare_kept(&self, line: &str, cwd: &Path, shell: &OsStr) -> Result<Prepared, ShellError> {
+        let proof = prove::prove(line);
+        let shell = Path::new(shell);
+        if !proof.reads || shell.file_name() != Some(OsStr::new("bash")) {
+            return Err(ShellError("this command is not proven to only read, or its shell is not bash".to_owned()));
+        }
+        let overrules = |name: &str| name.starts_with("GIT_CONFIG_") || name == "GIT_EXTERNAL_DIFF";
+        let told = FIXED.iter().filter(|(name, _)| name.starts_with("GIT_") && !name.starts_with("GIT_TRACE"));
+        let mut env: Vec<_> = self.all.iter().filter(|(name, _)| !overrules(name)).cloned().collect();
+        env.retain(|(name, _)| !told.clone().any(|(fixed, _)| fixed == name));
+        env.extend(told.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let repositories = self.repositories(&proof, cwd);
+        Ok(Prepared { line: with_options(line, &proof), env, bash: shell.to_owned(), repositories })
+    }
+
+    /// Every folder in which a line can call git.
+    fn repositories(&self, proof: &Proof, cwd: &Path) -> Vec<PathBuf> {
         let mut repositories = Vec::new();
         for (folder, below) in proof.git.iter().flat_map(|call| &call.folders) {
             let place = located(&located(cwd, folder, &self.home), below, &self.home);
@@ -184,7 +209,7 @@ impl Ground {
                 repositories.push(place);
             }
         }
-        Ok(Prepared { line: with_options(line, &proof), env, bash, repositories })
+        repositories
     }
 
     /// A program that is found only where the workspace or a stranger could have put it is not the one that is meant.

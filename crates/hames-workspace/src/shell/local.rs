@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_tools::tempfile_path::PREFIX;
-use hames_tools::{Hardened, ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest};
+use hames_tools::{Hardened, ShellEnd, ShellError, ShellOutcome, ShellProvider, ShellRequest, Surroundings};
 use rustix::process::Pid;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
@@ -188,10 +188,26 @@ impl LocalShell {
         })
     }
 
+    /// A command that is proven to only read, ready to run; `None` where it runs like any other.
+    async fn prepared(&self, request: &ShellRequest) -> Result<Option<Prepared>, ShellError> {
+        let Some(how) = &request.hardened else {
+            return Ok(None);
+        };
+        let prepared = self.harden(request, how).await;
+        match how.surroundings {
+            Surroundings::Made => prepared.map(Some),
+            // Where everything may run anyway, what cannot be switched off is no reason not to.
+            Surroundings::Kept => Ok(prepared.ok().filter(|prepared| !prepared.repositories.is_empty())),
+        }
+    }
+
     /// Makes a command that is proven to only read ready to run.
     async fn harden(&self, request: &ShellRequest, how: &Hardened) -> Result<Prepared, ShellError> {
         let shell = OsStr::from_bytes(self.shell.as_bytes());
-        let mut prepared = self.ground.prepare(&request.command, &request.cwd, &how.workspace, shell)?;
+        let mut prepared = match how.surroundings {
+            Surroundings::Made => self.ground.prepare(&request.command, &request.cwd, &how.workspace, shell)?,
+            Surroundings::Kept => self.ground.prepare_kept(&request.command, &request.cwd, shell)?,
+        };
         if prepared.repositories.is_empty() {
             return Ok(prepared);
         }
@@ -325,11 +341,10 @@ impl ShellProvider for LocalShell {
         if request.cancel.is_cancelled() {
             return Ok(never_started());
         }
-        let Some(how) = &request.hardened else {
+        let Some(prepared) = self.prepared(&request).await? else {
             let line = Line { shell: &self.shell, options: &[], text: &request.command, env: &self.env };
             return self.follow_to_end(&request, &line, output).await;
         };
-        let prepared = self.harden(&request, how).await?;
         let (env, bash) = (entries(&prepared.env), c_string(prepared.bash.as_os_str())?);
         let line = Line { shell: &bash, options: BARE, text: &prepared.line, env: &env };
         self.follow_to_end(&request, &line, output).await

@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hames_protocol::{Declaration, Effect, Event, Label, Mode, Resource, ToolErrorClass, ToolOutputDelta, ToolSpec};
 use hames_tools::{
-    FileKind, FsError, Hardened, ShellEnd, ShellOutcome, ShellRequest, Tool, ToolCx, ToolFailure, ToolOutput, Whole,
+    FileKind, FsError, Hardened, ShellEnd, ShellOutcome, ShellRequest, Surroundings, Tool, ToolCx, ToolFailure,
+    ToolOutput, Whole,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -110,16 +111,19 @@ impl Tool for Shell {
         let limit = Limit::of(input);
         let proof = prove(command);
         let cwd = folder(input, cx).await?;
-        let hardened = match &proof.refusal {
-            None => {
-                reach::check(&proof.operands, cwd.clone(), cx).await?;
-                Some(Hardened { workspace: cx.fs.root().to_owned() })
-            }
+        let analyzes = cx.mode == Mode::Analyze;
+        if let (true, Some(refusal)) = (analyzes, &proof.refusal) {
             // The door refuses it before; this is for whoever calls the tool without one.
-            Some(refusal) if cx.mode == Mode::Analyze => return Err(ToolFailure::refused(refusal.to_string())),
-            Some(_) => None,
-        };
-        let unseen = (cx.mode == Mode::Analyze).then(|| reach::unseen_proposals(cx)).flatten();
+            return Err(ToolFailure::refused(refusal.to_string()));
+        }
+        if analyzes {
+            reach::check(&proof.operands, cwd.clone(), cx).await?;
+        }
+        let hardened = proof.reads.then(|| Hardened {
+            workspace: cx.fs.root().to_owned(),
+            surroundings: if analyzes { Surroundings::Made } else { Surroundings::Kept },
+        });
+        let unseen = analyzes.then(|| reach::unseen_proposals(cx)).flatten();
         let request = ShellRequest {
             command: command.to_owned(),
             cwd,

@@ -126,6 +126,11 @@ pub(crate) fn prove(line: &str) -> Proof {
         Ok(list) => {
             let commands = commands::commands(line, &list);
             match judge::judge(line, &list) {
+                Ok(verdict) if verdict.programs.iter().all(|name| name == "exit") => Proof {
+                    commands,
+                    refusal: Some(Refusal::new("", "it looks at nothing", "Leave it out.")),
+                    ..Proof::default()
+                },
                 Ok(verdict) => Proof {
                     reads: true,
                     commands,

@@ -323,7 +323,7 @@ pub(super) static ROWS: &[Row] = &[
     refused(&["dc"], "its ! runs a command", "Use bc or $((…)).").refuses(&["dc -e '!touch x'", "echo '!touch x' | dc"]),
     // The shell itself.
     any(&["echo", "true", "false", "pwd"]).runs(&["echo \"$x\" a", "true", "pwd", "! false"]).refuses(&["echo x > out", "echo $(touch x)", "echo `touch x`", "echo x &>out", "echo \"$(cp a b)\""]),
-    any(&[":", "type", "exit", "return", "break", "continue"]).in_shell().runs(&["type ls", ": x", "exit 0", "for i in a; do break; done"]).refuses(&["env : x", ": > a", "xargs type < a"]),
+    any(&[":", "type", "exit", "return", "break", "continue"]).in_shell().runs(&["type ls", ": x", "ls || exit 1", "for i in a; do break; done"]).refuses(&["env : x", ": > a", "xargs type < a"]),
     special(&["test", "["], conditions::test)
         .runs(&["[ -f a ]", "test -d sub", "[ \"$x\" = y ]", "[ ! -e q ]", "[ $? -eq 0 ]", "[ -f a -a -d sub ]", "[ -n \"$x\" ] && ls", "[ -v x ]"])
         .refuses(&["[ -v \"$x\" ]", "test -v 'a[$(touch o)]'", "[ $x = y ]", "[ $x ]", "[ \"$x\" \"$y\" ]", "[ -R x ]", "test -v a[0]", "[ \"$a\" \"$b\" \"$c\" ]", "[ -f a -o \"$x\" \"$y\" ]", "test ! -v \"$x\"", "[ a = b", "[ -f * ]"]),

@@ -119,7 +119,7 @@ pub(super) struct Bed {
 pub(super) enum Became {
     Done(String, Option<i32>),
     Refused(String),
-    Failed(ToolErrorClass, String),
+    Failed(String),
 }
 
 #[derive(Default)]
@@ -139,16 +139,34 @@ impl Bed {
         Self::with_denied(&[])
     }
 
+    /// Only the repository is hostile.
+    pub(super) fn in_plain_environment() -> Self {
+        Self::made(&[], |options| {
+            let root = options.spool_dir.parent().unwrap().to_owned();
+            let variables = [
+                ("PATH", std::env::var("PATH").unwrap()),
+                ("HOME", root.join("home").display().to_string()),
+                ("MINE", "1".into()),
+            ];
+            options.env = variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        })
+    }
+
     /// Files in these places, relative to the home folder, are nobody's to read.
     pub(super) fn with_denied(denied: &[&str]) -> Self {
+        Self::made(denied, |_| {})
+    }
+
+    fn made(denied: &[&str], change: impl FnOnce(&mut LocalShellOptions)) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
         lay_out(&root);
         let work = root.join("work");
         let denied = denied.iter().map(|place| root.join("home").join(place)).collect();
-        let fs: Arc<dyn FsProvider> =
-            Arc::new(LocalFs::new(&work, LocalFsOptions { denied, ..LocalFsOptions::default() }).unwrap());
-        let shell: Arc<dyn ShellProvider> = Arc::new(LocalShell::new(shell_options(&root)).unwrap());
+        let fs: Arc<dyn FsProvider> = Arc::new(LocalFs::new(&work, LocalFsOptions { denied }).unwrap());
+        let mut options = shell_options(&root);
+        change(&mut options);
+        let shell: Arc<dyn ShellProvider> = Arc::new(LocalShell::new(options).unwrap());
         let door = Door::new(DoorParts {
             tools: ToolSet::new(hames_workspace::shell::tools()).unwrap(),
             policy: Policy::default(),
@@ -191,7 +209,7 @@ impl Bed {
                 Event::ToolDone(done) if done.call_id == id => Some(Became::Done(done.output, done.exit_code)),
                 Event::ToolError(error) if error.call_id == id => Some(match error.class {
                     ToolErrorClass::Refused => Became::Refused(error.error),
-                    class => Became::Failed(class, error.error),
+                    _ => Became::Failed(error.error),
                 }),
                 _ => None,
             })
