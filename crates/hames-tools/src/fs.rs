@@ -314,6 +314,11 @@ pub trait FsProvider: Send + Sync {
         false
     }
 
+    /// The places that no tool may reach, as far as they have paths on this machine: for keeping commands from them, too.
+    fn hidden(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// Reads a whole file of at most `limit` bytes.
     fn read(&self, path: &FsPath, limit: u64) -> Result<Vec<u8>, FsError> {
         let stat = self.stat(path)?;

@@ -8,7 +8,7 @@
 
 use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{
@@ -158,6 +158,10 @@ impl FsProvider for Guarded {
             true => ControlFlow::Continue(()),
             false => visit(entry),
         })
+    }
+
+    fn hidden(&self) -> Vec<PathBuf> {
+        self.inner.hidden()
     }
 
     /// What wildcards keep can be anywhere, which would close every folder: it is kept where it is met.

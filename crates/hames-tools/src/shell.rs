@@ -33,6 +33,8 @@ pub struct Hardened {
     pub workspace: PathBuf,
     /// What of the environment holds.
     pub surroundings: Surroundings,
+    /// Places it cannot read, where the system can keep it from them.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// The environment of a command that was proven to only read.

@@ -45,14 +45,23 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let rows = measure(&contenders, &kit, &mock)?;
     let prompt = prompt::measure(&contenders[1], &mock, scratch.path())?;
-    let limits = table::limits(&rows, &prompt);
+    let prover = prover()?;
+    let limits = table::limits(&rows, &prompt, &prover);
     table::print(&rows, &prompt, &limits);
-    let path = report::write("bench", json!({"rows": rows, "prompt": prompt, "limits": limits}))?;
+    let path = report::write("bench", json!({"rows": rows, "prompt": prompt, "prover": prover, "limits": limits}))?;
     println!("report: {}", path.display());
     if limits.iter().any(|limit| limit["ok"] == json!(false)) {
         bail!("a limit is passed; see the table above");
     }
     Ok(())
+}
+
+/// What it costs to look at a command line, by the example that measures it.
+fn prover() -> Result<Value> {
+    let output =
+        cargo(&["run", "--quiet", "--release", "--package", "hames-workspace", "--example", "prover"]).output()?;
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("the prover's example said nothing: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Measures all contenders, turn by turn in every scenario, so that whatever else the machine does meets all of them.

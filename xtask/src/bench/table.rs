@@ -20,7 +20,7 @@ fn figure(rows: &[Value], name: &str, what: &str) -> Option<f64> {
 }
 
 /// Every limit with what was measured.
-pub(crate) fn limits(rows: &[Value], prompt: &Value) -> Vec<Value> {
+pub(crate) fn limits(rows: &[Value], prompt: &Value, prover: &Value) -> Vec<Value> {
     let ours = |what| figure(rows, "hames", what).unwrap_or(f64::NAN);
     let floor = |what| figure(rows, "floor", what).unwrap_or(f64::NAN);
     let limit = |what: &str, value: f64, limit: f64| json!({"what": what, "value": value, "limit": limit, "ok": value <= limit});
@@ -36,6 +36,7 @@ pub(crate) fn limits(rows: &[Value], prompt: &Value) -> Vec<Value> {
         limit("fixed prompt <= 2,000 tokens", prompt["full_tokens"].as_f64().unwrap_or(f64::NAN), 2_000.0),
         limit("lean prompt <= 900 tokens", prompt["lean_tokens"].as_f64().unwrap_or(f64::NAN), 900.0),
     ];
+    limits.push(limit("a usual line proven <= 100 us", prover["median_us"].as_f64().unwrap_or(f64::NAN), 100.0));
     if let Some(codex) = figure(rows, "codex", "start_ms") {
         limits.push(limit("start <= 1/12 of codex", ours("start_ms"), codex / 12.0));
     }

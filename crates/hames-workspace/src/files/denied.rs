@@ -44,6 +44,11 @@ impl Denied {
         self.places.is_empty()
     }
 
+    /// The places as they were given.
+    pub(super) fn places(&self) -> &[PathBuf] {
+        &self.places
+    }
+
     /// The places as they are at this moment: they may have been made, or become links, since the last look.
     pub(super) fn look(&self) -> Arc<DeniedNow> {
         let seen: Vec<Option<Meta>> = self.places.iter().map(|path| sys::stat_path(path).ok()).collect();

@@ -320,6 +320,10 @@ impl FsProvider for LocalFs {
         denied.lies_below(&path.abs) || denied.covers(&path.abs, Some(&self.root))
     }
 
+    fn hidden(&self) -> Vec<PathBuf> {
+        self.denied.places().to_vec()
+    }
+
     fn walk(
         &self,
         from: &FsPath,

@@ -51,6 +51,9 @@ const FIXED: [(&str, &str); 21] = [
     ("DEBUGINFOD_URLS", ""),
 ];
 
+/// Programs that put what they read into temporary files where it is much or comes from a pipe.
+const WITH_TEMPORARY_FILES: [&str; 2] = ["sort", "tac"];
+
 /// Says in git's settings that these here are in force.
 const IN_FORCE: &str = "hames.hardened";
 
@@ -116,6 +119,8 @@ pub(super) struct Prepared {
     pub(super) bash: PathBuf,
     /// Folders in which git is called.
     pub(super) repositories: Vec<PathBuf>,
+    /// It may need a folder for temporary files.
+    pub(super) needs_scratch: bool,
 }
 
 impl Ground {
@@ -181,7 +186,10 @@ impl Ground {
         if proof.programs.iter().any(|name| matches!(name.rsplit('/').next(), Some("cargo" | "rustc"))) {
             env.push(("RUSTUP_TOOLCHAIN".to_owned(), self.toolchain(&env)));
         }
-        Ok(Prepared { line: with_options(line, &proof), env, bash, repositories: self.repositories(&proof, cwd) })
+        let needs_scratch =
+            proof.programs.iter().any(|name| WITH_TEMPORARY_FILES.iter().any(|known| name.ends_with(known)));
+        let repositories = self.repositories(&proof, cwd);
+        Ok(Prepared { line: with_options(line, &proof), env, bash, repositories, needs_scratch })
     }
 
     /// The same in the environment of any other command: only what git is told is added.
@@ -197,7 +205,13 @@ impl Ground {
         env.retain(|(name, _)| !told.clone().any(|(fixed, _)| fixed == name));
         env.extend(told.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let repositories = self.repositories(&proof, cwd);
-        Ok(Prepared { line: with_options(line, &proof), env, bash: shell.to_owned(), repositories })
+        Ok(Prepared {
+            line: with_options(line, &proof),
+            env,
+            bash: shell.to_owned(),
+            repositories,
+            needs_scratch: false,
+        })
     }
 
     /// Every folder in which a line can call git.

@@ -19,6 +19,7 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
 use super::capture::{Capture, Captured, SPOOL_LIMITS};
+use super::confine::{Confinement, confined};
 use super::hardened::{self, Ground, Prepared};
 use super::process::Child;
 use super::reaper::{self, Message, Reaper, ReaperCommand};
@@ -82,6 +83,8 @@ pub struct LocalShell {
     cookie: String,
     reaper: Option<ReaperCommand>,
     spool_dir: PathBuf,
+    /// Commands that only read are started without the right to write.
+    confines: bool,
     /// Descriptors this process was started with and did not mark as its own.
     inherited: Vec<RawFd>,
     commands: AtomicU64,
@@ -101,6 +104,8 @@ struct Line<'a> {
     options: &'a [&'a CStr],
     text: &'a str,
     env: &'a [CString],
+    /// What it must not be able to do.
+    limits: Option<&'a Confinement>,
 }
 
 /// Why reading a command's output stops.
@@ -133,10 +138,17 @@ impl LocalShell {
             cookie: options.run_cookie.chars().map(|c| if is_word(c) { c } else { '_' }).collect(),
             reaper: options.reaper,
             spool_dir: options.spool_dir,
+            confines: true,
             inherited: inheritable_descriptors(),
             commands: AtomicU64::new(0),
             state: Mutex::default(),
         })
+    }
+
+    /// Leaves out what the kernel does for commands that only read, so that it shows what their proof is worth alone.
+    #[doc(hidden)]
+    pub fn without_confinement(self) -> Self {
+        Self { confines: false, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -163,14 +175,19 @@ impl LocalShell {
         let failed = |error: io::Error| self.start_error(&request.cwd, &error);
         let (ours, its) = io::pipe().map_err(failed)?;
         let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(ours)).map_err(failed)?;
-        let pid = sys::spawn(&Spawn {
+        let child = Spawn {
             argv: &argv,
             env: &env,
             cwd: &c_string(request.cwd.as_os_str())?,
             stdin: None,
             output: Some(its.as_fd()),
             close: &self.inherited,
-        })
+        };
+        let pid = match line.limits {
+            None => sys::spawn(&child),
+            Some(_) if !self.confines => sys::spawn(&child),
+            Some(limits) => confined(limits, || sys::spawn(&child)),
+        }
         .map_err(failed)?;
         if !self.tell_reaper(&Message::Running(pid)) {
             // It was killed since the last command: another one takes over.
@@ -220,6 +237,20 @@ impl LocalShell {
         Ok(prepared)
     }
 
+    /// A folder for temporary files, removed when it is dropped.
+    fn scratch(&self) -> Result<tempfile::TempDir, ShellError> {
+        let make = || -> io::Result<_> {
+            std::fs::create_dir_all(&self.spool_dir)?;
+            tempfile::Builder::new().prefix(PREFIX).tempdir_in(&self.spool_dir)
+        };
+        make().map_err(|error| {
+            ShellError(format!(
+                "the command may need a folder for temporary files, which could not be made in {} ({error})",
+                self.spool_dir.display()
+            ))
+        })
+    }
+
     /// The names of git's settings in a folder.
     async fn ask_git(&self, request: &ShellRequest, folder: &Path, prepared: &Prepared) -> Result<Vec<u8>, ShellError> {
         let question = ShellRequest {
@@ -233,7 +264,8 @@ impl LocalShell {
         };
         let env = entries(&hardened::asking(prepared));
         let bash = c_string(prepared.bash.as_os_str())?;
-        let line = Line { shell: &bash, options: BARE, text: hardened::ASK_GIT, env: &env };
+        let limits = Confinement::default();
+        let line = Line { shell: &bash, options: BARE, text: hardened::ASK_GIT, env: &env, limits: Some(&limits) };
         let outcome = self.follow_to_end(&question, &line, &mut |_| {}).await?;
         match outcome.end {
             ShellEnd::Exited(0) if outcome.total == outcome.head.len() as u64 => Ok(outcome.head),
@@ -342,11 +374,18 @@ impl ShellProvider for LocalShell {
             return Ok(never_started());
         }
         let Some(prepared) = self.prepared(&request).await? else {
-            let line = Line { shell: &self.shell, options: &[], text: &request.command, env: &self.env };
+            let line = Line { shell: &self.shell, options: &[], text: &request.command, env: &self.env, limits: None };
             return self.follow_to_end(&request, &line, output).await;
         };
-        let (env, bash) = (entries(&prepared.env), c_string(prepared.bash.as_os_str())?);
-        let line = Line { shell: &bash, options: BARE, text: &prepared.line, env: &env };
+        let scratch = prepared.needs_scratch.then(|| self.scratch()).transpose()?;
+        let hidden = request.hardened.iter().flat_map(|how| how.hidden.clone()).collect();
+        let limits = Confinement { hidden, scratch: scratch.as_ref().map(|folder| folder.path().to_owned()) };
+        let mut env = prepared.env;
+        env.extend(limits.scratch.iter().map(|folder| ("TMPDIR".to_owned(), folder.display().to_string())));
+        let is_made = request.hardened.as_ref().is_some_and(|how| how.surroundings == Surroundings::Made);
+        let (env, bash) = (entries(&env), c_string(prepared.bash.as_os_str())?);
+        let limits = is_made.then_some(&limits);
+        let line = Line { shell: &bash, options: BARE, text: &prepared.line, env: &env, limits };
         self.follow_to_end(&request, &line, output).await
     }
 

@@ -13,6 +13,7 @@
 
 mod capture;
 mod clean;
+mod confine;
 mod hardened;
 mod local;
 mod process;

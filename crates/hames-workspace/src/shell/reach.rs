@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hames_protocol::Mode;
 use hames_tools::{FsError, ToolCx, ToolFailure};
 
 use super::hardened::located;
@@ -20,7 +21,8 @@ const HARMLESS_DEVICES: [&str; 8] = ["null", "zero", "full", "random", "urandom"
 /// Proposals that are named; more are counted.
 const NAMED_LIMIT: usize = 3;
 
-/// Refuses operands that lead where no tool may look.
+/// Refuses operands that lead where no tool may look. In Build, where a command can do as it likes, it is only held to the
+/// rules of the user, as far as they are about what it names.
 pub(super) async fn check(operands: &[Operand], cwd: PathBuf, cx: &ToolCx) -> Result<(), ToolFailure> {
     if operands.is_empty() {
         return Ok(());
@@ -42,20 +44,24 @@ fn check_one(operand: &Operand, cwd: &Path, home: Option<&Path>, cx: &ToolCx) ->
     };
     let path = located(&located(cwd, &operand.folder, home), &operand.path, home);
     let text = path.to_string_lossy();
-    if text.contains("/proc/self") || text.contains("/proc/thread-self") {
+    let analyzes = cx.mode == Mode::Analyze;
+    if analyzes && (text.contains("/proc/self") || text.contains("/proc/thread-self")) {
         return Err(refused(&text, "it means another process here than in the command"));
     }
     let resolved = match cx.fs.resolve(&text) {
         Ok(resolved) => resolved,
-        Err(error @ FsError::Denied { .. }) => return Err(error.into()),
+        Err(error @ FsError::Denied { .. }) if analyzes => return Err(error.into()),
         // What cannot be resolved cannot be read either.
         Err(_) => return Ok(()),
     };
     if let Err(error @ FsError::Ruled { .. }) = cx.fs.stat(&resolved) {
         return Err(error.into());
     }
-    if operand.deep && cx.fs.hides(&resolved) {
+    if operand.deep && (analyzes || resolved.inside) && cx.fs.hides(&resolved) {
         return Err(refused(&resolved.shown, "a place below it is kept from tools"));
+    }
+    if !analyzes {
+        return Ok(());
     }
     if let Ok(below) = resolved.abs.strip_prefix("/proc") {
         let tells = below.components().any(|part| TELLING.iter().any(|telling| part.as_os_str() == *telling));

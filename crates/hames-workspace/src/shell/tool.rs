@@ -116,12 +116,11 @@ impl Tool for Shell {
             // The door refuses it before; this is for whoever calls the tool without one.
             return Err(ToolFailure::refused(refusal.to_string()));
         }
-        if analyzes {
-            reach::check(&proof.operands, cwd.clone(), cx).await?;
-        }
+        reach::check(&proof.operands, cwd.clone(), cx).await?;
         let hardened = proof.reads.then(|| Hardened {
             workspace: cx.fs.root().to_owned(),
             surroundings: if analyzes { Surroundings::Made } else { Surroundings::Kept },
+            hidden: cx.fs.hidden(),
         });
         let unseen = analyzes.then(|| reach::unseen_proposals(cx)).flatten();
         let request = ShellRequest {

@@ -296,6 +296,10 @@ impl FsProvider for OverlayFs {
         self.base.hides(path)
     }
 
+    fn hidden(&self) -> Vec<PathBuf> {
+        self.base.hidden()
+    }
+
     fn walk(
         &self,
         from: &FsPath,

@@ -109,6 +109,8 @@ const SETTINGS: &str = r#"
 /// A folder with a home, a repository in it, and traps.
 pub(super) struct Bed {
     scratch: TempDir,
+    /// What the shell needs for itself lies elsewhere, as it does in earnest.
+    _spool: TempDir,
     door: Door,
     seen: Arc<Seen>,
     pub(super) state: Arc<Mutex<hames_protocol::SessionState>>,
@@ -139,10 +141,14 @@ impl Bed {
         Self::with_denied(&[])
     }
 
+    /// Where the kernel does nothing, so that the proof and how the line is run stand alone.
+    pub(super) fn unconfined() -> Self {
+        Self::made(&[], false, |_, _| {})
+    }
+
     /// Only the repository is hostile.
     pub(super) fn in_plain_environment() -> Self {
-        Self::made(&[], |options| {
-            let root = options.spool_dir.parent().unwrap().to_owned();
+        Self::made(&[], false, |root, options| {
             let variables = [
                 ("PATH", std::env::var("PATH").unwrap()),
                 ("HOME", root.join("home").display().to_string()),
@@ -154,19 +160,21 @@ impl Bed {
 
     /// Files in these places, relative to the home folder, are nobody's to read.
     pub(super) fn with_denied(denied: &[&str]) -> Self {
-        Self::made(denied, |_| {})
+        Self::made(denied, true, |_, _| {})
     }
 
-    fn made(denied: &[&str], change: impl FnOnce(&mut LocalShellOptions)) -> Self {
+    fn made(denied: &[&str], confines: bool, change: impl FnOnce(&Path, &mut LocalShellOptions)) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
         lay_out(&root);
         let work = root.join("work");
         let denied = denied.iter().map(|place| root.join("home").join(place)).collect();
         let fs: Arc<dyn FsProvider> = Arc::new(LocalFs::new(&work, LocalFsOptions { denied }).unwrap());
-        let mut options = shell_options(&root);
-        change(&mut options);
-        let shell: Arc<dyn ShellProvider> = Arc::new(LocalShell::new(options).unwrap());
+        let spool = tempfile::tempdir().unwrap();
+        let mut options = shell_options(&root, spool.path());
+        change(&root, &mut options);
+        let shell = LocalShell::new(options).unwrap();
+        let shell: Arc<dyn ShellProvider> = Arc::new(if confines { shell } else { shell.without_confinement() });
         let door = Door::new(DoorParts {
             tools: ToolSet::new(hames_workspace::shell::tools()).unwrap(),
             policy: Policy::default(),
@@ -181,7 +189,7 @@ impl Bed {
             window_tokens: 200_000,
             parallel_tools: true,
         });
-        Self { scratch, door, seen: Arc::default(), state: Arc::default() }
+        Self { scratch, _spool: spool, door, seen: Arc::default(), state: Arc::default() }
     }
 
     pub(super) fn root(&self) -> PathBuf {
@@ -258,7 +266,7 @@ impl Bed {
     }
 }
 
-fn shell_options(root: &Path) -> LocalShellOptions {
+fn shell_options(root: &Path, spool: &Path) -> LocalShellOptions {
     let work = root.join("work");
     let path = std::env::var("PATH").unwrap();
     let evil = work.join("evil.sh").display().to_string();
@@ -295,7 +303,7 @@ fn shell_options(root: &Path) -> LocalShellOptions {
         shell: super::super::shell_path(),
         env: variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         reaper: None,
-        spool_dir: root.join("spool"),
+        spool_dir: spool.to_owned(),
         run_cookie: root.file_name().unwrap().to_string_lossy().into_owned(),
     }
 }

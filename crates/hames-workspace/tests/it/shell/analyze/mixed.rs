@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hames_protocol::{CallId, Effect, Emit, Event, Failure, MemoryBlobs, Mode, SessionId};
-use hames_tools::{Tool, ToolCx};
+use hames_tools::ToolCx;
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 use proptest::prelude::*;
 use serde_json::json;
@@ -174,7 +174,7 @@ proptest! {
         let work = folder.path().join("work");
         std::fs::create_dir_all(work.join("sub")).unwrap();
         std::fs::write(work.join("a"), "a\nb\n").unwrap();
-        let shell = Arc::new(hames_workspace::shell::LocalShell::new(options(folder.path(), None)).unwrap());
+        let shell = Arc::new(hames_workspace::shell::LocalShell::new(options(folder.path(), None)).unwrap().without_confinement());
         let cx = ToolCx {
             session: SessionId::from("session"),
             call_id: CallId::from("call"),

@@ -25,8 +25,7 @@ const HOSTILE_LEAST: usize = 250;
 const HARMLESS_LEAST: usize = 80;
 
 /// Runs every line in one bed, and says what is wrong.
-async fn try_all() -> Vec<String> {
-    let bed = Bed::new();
+async fn try_all(bed: &Bed) -> Vec<String> {
     let whole = bed.tree(true);
     let mut before = bed.tree(false);
     let mut wrong = Vec::new();
@@ -120,7 +119,12 @@ fn the_traps_are_sprung_where_nothing_is_done_against_them() {
 
 #[tokio::test]
 async fn nothing_changes_whatever_the_shell_is_asked() {
-    report(&try_all().await);
+    report(&try_all(&Bed::unconfined()).await);
+}
+
+#[tokio::test]
+async fn nothing_changes_and_nothing_is_missing_where_the_kernel_helps() {
+    report(&try_all(&Bed::new()).await);
 }
 
 #[test]
@@ -198,9 +202,49 @@ async fn places_of_hames_are_not_read_in_any_spelling() {
     report(&wrong);
 }
 
+/// Whether this kernel keeps a thread, and what it starts, from files.
+#[cfg(target_os = "linux")]
+fn is_enforced() -> bool {
+    use landlock::{AccessFs, Ruleset, RulesetAttr, RulesetStatus};
+    let try_it = || Ruleset::default().handle_access(AccessFs::MakeSock)?.create()?.restrict_self();
+    std::thread::spawn(try_it).join().unwrap().is_ok_and(|status| status.ruleset != RulesetStatus::NotEnforced)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_a_command_finds_out_while_it_runs_is_kept_from_it_by_the_kernel() {
+    if !is_enforced() {
+        println!("this kernel has no Landlock: nothing to see");
+        return;
+    }
+    let bed = Bed::with_denied(&["private"]);
+    let home = bed.root().join("home").display().to_string();
+    let before = bed.tree(true);
+    for line in [
+        "printf '%s%s\\n' @/pri vate/secret.txt | xargs cat",
+        "echo @/privatX/secret.txt | tr X e | xargs cat",
+        "cat \"$(echo @/privatX/secret.txt | tr X e)\"",
+        "echo @/privatX/secret.txt | tr X e | while read -r f; do cat \"$f\"; done",
+        "echo @/privatX/secret.txt | tr X e | xargs -I{} grep -n . {}",
+        "echo @/privatX/secret.txt | tr X e | xargs sha256sum",
+        "echo @/privatX | tr X e | xargs grep -rn .",
+        "echo @/privatX/secret.txt | tr X e | xargs head -n1",
+        "rev <<< txt.terces/etavirp | xargs -I{} cat @/{} || cat \"$(rev <<< txt.terces/etavirp/emoh/..)\"",
+        "seq 1 | xargs -I{} cat a.txt",
+        "base64 -d <<< Li4vaG9tZS9wcml2YXRlL3NlY3JldC50eHQ= | xargs cat",
+    ] {
+        match bed.run(&line.replace('@', &home), Mode::Analyze).await {
+            Became::Done(text, _) => assert!(!text.contains("the secret"), "{line}: {text}"),
+            Became::Refused(_) => {}
+            became @ Became::Failed(_) => panic!("{line}: {became:?}"),
+        }
+    }
+    assert!(before == bed.tree(true));
+}
+
 #[tokio::test]
 async fn a_program_that_only_the_workspace_or_strangers_offer_is_not_run() {
-    let bed = Bed::new();
+    let bed = Bed::unconfined();
     for (name, folder) in [
         ("rg", "work/bin"),
         ("fd", "open"),
