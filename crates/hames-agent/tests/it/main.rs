@@ -4,6 +4,7 @@
 
 mod abort;
 mod barrier;
+mod changes;
 mod inbox;
 mod learned;
 mod limits;

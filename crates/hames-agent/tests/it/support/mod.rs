@@ -20,7 +20,7 @@ use hames_protocol::{
     NobodyAnswers, OpenBlock, Part, Pending, PendingId, Price, RunResult, Sampling, SessionCreated, SessionId,
     Settings, ToolErrorClass,
 };
-use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, Tool, ToolSet};
+use hames_tools::{Door, DoorParts, LockTable, Policy, Preview, Secrets, Tool, ToolSet};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -188,6 +188,7 @@ pub(crate) struct Setup {
     pub(crate) clock_step: u64,
     /// In place of the script.
     pub(crate) model: Option<Box<dyn ModelClient>>,
+    pub(crate) preview: Option<Arc<dyn Preview>>,
 }
 
 impl Setup {
@@ -203,7 +204,13 @@ impl Setup {
             mode: Mode::Build,
             clock_step: 1,
             model: None,
+            preview: None,
         }
+    }
+
+    pub(crate) fn preview(mut self, preview: impl Preview + 'static) -> Self {
+        self.preview = Some(Arc::new(preview));
+        self
     }
 
     pub(crate) fn tool(mut self, tool: TestTool) -> Self {
@@ -257,7 +264,7 @@ impl Setup {
             tools: ToolSet::new(tools).unwrap(),
             policy: Policy::default(),
             fs: Arc::new(tools::StubFs),
-            preview: None,
+            preview: self.preview.clone(),
             shell: Arc::new(tools::NoShell),
             blobs: Arc::new(MemoryBlobs::default()),
             approver: Arc::new(NobodyAnswers),

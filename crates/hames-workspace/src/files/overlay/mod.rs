@@ -261,6 +261,22 @@ impl FsProvider for OverlayFs {
         }
     }
 
+    fn read(&self, path: &FsPath, limit: u64) -> Result<Vec<u8>, FsError> {
+        match self.look(&path.abs) {
+            Seen::Disk => self.base.read(path, limit),
+            Seen::File(file) => {
+                let blob = content_of(&file, path)?;
+                if blob.bytes > limit {
+                    let (path, size) = (path.shown.clone(), blob.bytes);
+                    return Err(FsError::TooLarge { path, size, limit, doing: "read", hint: "" });
+                }
+                self.contents.read(blob).map_err(|error| io_failure(&path.shown, error.to_string()))
+            }
+            Seen::Mixed | Seen::Made => Err(wrong_kind(&path.shown, FileKind::Dir, "a file")),
+            seen @ (Seen::Nothing | Seen::BelowFile) => Err(self.nothing(path, &seen)),
+        }
+    }
+
     fn list(&self, path: &FsPath) -> Result<Vec<DirEntry>, FsError> {
         let mut entries = self.entries(path)?;
         if !self.is_untouched() {

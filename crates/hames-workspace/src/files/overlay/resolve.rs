@@ -35,25 +35,27 @@ impl OverlayFs {
 
     /// Whether what the disk says of a path holds with the proposals too.
     fn holds(&self, path: &str, found: &FsPath) -> bool {
-        let (links, seen) = {
-            let state = self.state();
-            (view::touches_links(&state), view::look(&state, &found.abs))
-        };
         // A way back leads through what may be a file by now.
-        let goes_back = parts(Path::new(path)).any(|part| part == "..");
-        if links || goes_back || seen == Seen::BelowFile {
+        if parts(Path::new(path)).any(|part| part == "..") {
             return false;
         }
-        if !may_be_alike(path) {
-            return true;
+        let state = self.state();
+        let seen = view::look(&state, &found.abs);
+        if seen == Seen::BelowFile {
+            return false;
         }
-        // Another name may have been taken for this one, or may have to be.
-        let is_there = match seen {
-            Seen::Disk => self.base.stat(found).is_ok(),
-            Seen::File(_) | Seen::Mixed | Seen::Made => true,
-            Seen::Nothing | Seen::BelowFile => false,
-        };
-        is_there && found.abs == self.root_of(path).join(path)
+        if found.abs != self.root_of(path).join(path) {
+            // Through links that may be gone, or to another name that may have to be this one.
+            return !may_be_alike(path) && !view::touches_links(&state);
+        }
+        drop(state);
+        // Another name may have to be taken for one that is not there.
+        !may_be_alike(path)
+            || match seen {
+                Seen::Disk => self.base.stat(found).is_ok(),
+                Seen::File(_) | Seen::Mixed | Seen::Made => true,
+                Seen::Nothing | Seen::BelowFile => false,
+            }
     }
 
     fn root_of(&self, path: &str) -> &Path {

@@ -51,12 +51,23 @@ pub(super) fn look(state: &SessionState, path: &Path) -> Seen {
             (None, false) => {}
         }
     }
-    let above = path.ancestors().skip(1).filter_map(|folder| state.proposals.get(folder.to_str()?)).next();
-    match above {
+    match nearest_above(&state.proposals, path) {
         None => Seen::Disk,
         Some(file) if file.content.is_some() => Seen::BelowFile,
         Some(_) => Seen::Nothing,
     }
+}
+
+/// The proposal for the innermost folder above a path that has one.
+fn nearest_above<'s>(proposals: &'s BTreeMap<String, Proposal>, path: &Path) -> Option<&'s Proposal> {
+    // Every path with a proposal begins with what the first and the last of them have in common, so nothing shorter is
+    // one: mostly that leaves a folder or two to look up.
+    let (first, last) = (proposals.first_key_value()?.0, proposals.last_key_value()?.0);
+    let common = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    path.ancestors()
+        .skip(1)
+        .take_while(|above| above.as_os_str().len() >= common)
+        .find_map(|above| proposals.get(above.to_str()?))
 }
 
 /// What the proposals make of a folder's entries.
