@@ -261,6 +261,19 @@ pub trait FsProvider: Send + Sync {
     /// Stages the removal of a file, a link, or a folder, which must be empty by the time it happens.
     fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError>;
 
+    /// Whether rights allow what [`stage_write`](Self::stage_write) would do there, without doing any of it: for whoever
+    /// only proposes.
+    fn may_write(&self, path: &FsPath) -> Result<(), FsError> {
+        let _ = path;
+        Ok(())
+    }
+
+    /// The same for [`stage_remove`](Self::stage_remove).
+    fn may_remove(&self, path: &FsPath) -> Result<(), FsError> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Makes a folder, with those it needs above it; one that is there is as good. As provided by way of a file in it,
     /// which every filesystem can.
     fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {

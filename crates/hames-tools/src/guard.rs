@@ -130,6 +130,21 @@ impl FsProvider for Guarded {
         self.inner.stage_remove(path, expect)
     }
 
+    fn may_write(&self, path: &FsPath) -> Result<(), FsError> {
+        self.check(path, true)?;
+        self.inner.may_write(path)
+    }
+
+    fn may_remove(&self, path: &FsPath) -> Result<(), FsError> {
+        self.check(path, true)?;
+        self.inner.may_remove(path)
+    }
+
+    fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
+        self.check(path, true)?;
+        self.inner.make_folder(path)
+    }
+
     fn write(
         &self,
         path: &FsPath,

@@ -308,6 +308,22 @@ impl FsProvider for LocalFs {
         remove::stage(ground, relative, path, &self.denied, expect)
     }
 
+    fn may_write(&self, path: &FsPath) -> Result<(), FsError> {
+        if let Ok((folder, Some(name))) = self.parent(path)
+            && sys::stat_at(&folder, name).is_ok()
+        {
+            return sys::may_write(&folder, name).map_err(|error| write::refused(&path.shown, error));
+        }
+        self.may_remove(path)
+    }
+
+    fn may_remove(&self, path: &FsPath) -> Result<(), FsError> {
+        let (ground, relative) = self.ground(path)?;
+        // What is not there yet will be made in the innermost folder that is.
+        let folder = relative.ancestors().skip(1).find_map(|above| ground.anchor.folder(above).ok());
+        folder.map_or(Ok(()), |folder| sys::may_change(&folder)).map_err(|error| fs_error(&path.shown, error))
+    }
+
     fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
         let (ground, relative) = self.ground(path)?;
         // Folders that are kept for nobody stay.

@@ -109,13 +109,18 @@ fn look(spot: &Spot, folder: &OwnedFd, denied: &Denied) -> Result<Option<Old>, F
         kind => return Err(wrong_kind(&spot.shown, kind, "a file")),
     }
     let old = old(spot, folder, denied)?;
-    sys::may_write(folder, &spot.name).map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::ACCESS | Errno::PERM) => {
-            io_failure(&spot.shown, "the file is read-only; make it writable first if it is meant to be changed")
-        }
-        _ => spot.error(error),
-    })?;
+    sys::may_write(folder, &spot.name).map_err(|error| refused(&spot.shown, error))?;
     Ok(Some(old))
+}
+
+/// The error for a file that may not be written.
+pub(super) fn refused(shown: &str, error: io::Error) -> FsError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::ACCESS | Errno::PERM) => {
+            io_failure(shown, "the file is read-only; make it writable first if it is meant to be changed")
+        }
+        _ => super::local::fs_error(shown, error),
+    }
 }
 
 /// The regular file that has the spot's name, with its content.

@@ -8,7 +8,7 @@
 //! `view` says what the proposals make of a path; `resolve` and `walk` follow them where links and ignore files
 //! would be others; `staged` turns a change into a proposal; `apply` is the way from proposals to the disk.
 //!
-//! What it does not do: rights that the disk would refuse a change for are found when it is applied.
+//! What the disk would refuse for want of rights is refused here too, as far as looking can tell.
 
 mod apply;
 mod content;
@@ -306,6 +306,31 @@ impl FsProvider for OverlayFs {
 
     fn stage_remove(&self, path: &FsPath, expect: &Expect) -> Result<Box<dyn Staged>, FsError> {
         self.propose_removal(path, expect)
+    }
+
+    fn may_write(&self, path: &FsPath) -> Result<(), FsError> {
+        match self.look(&path.abs) {
+            // A new file's rights are its own; what is on disk in its place is gone.
+            Seen::File(file) if file.is_new() || file.takes_a_place() => self.base.may_remove(path),
+            Seen::Nothing => self.base.may_remove(path),
+            _ => self.base.may_write(path),
+        }
+    }
+
+    fn may_remove(&self, path: &FsPath) -> Result<(), FsError> {
+        self.base.may_remove(path)
+    }
+
+    /// A folder alone is not proposed: it comes with what is in it.
+    fn make_folder(&self, path: &FsPath) -> Result<(), FsError> {
+        match self.stat(path) {
+            Ok(stat) if stat.kind == FileKind::Dir => Ok(()),
+            Ok(stat) => Err(wrong_kind(&path.shown, stat.kind, "a folder")),
+            Err(FsError::NotFound { .. }) => {
+                Err(io_failure(&path.shown, "a folder alone cannot be proposed; it comes with the first file in it"))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn hides(&self, path: &FsPath) -> bool {

@@ -60,6 +60,7 @@ impl OverlayFs {
         if !as_expected {
             return Err(FsError::Changed { path: path.shown.clone() });
         }
+        self.may_write(path)?;
         let after = hash_of(content);
         self.contents.cache.keep(&after, content.into());
         let mode = there.as_ref().map_or(mode, |there| there.mode);
@@ -99,6 +100,7 @@ impl OverlayFs {
         if !as_expected {
             return Err(FsError::Changed { path: path.shown.clone() });
         }
+        self.may_remove(path)?;
         let proposed = ProposedChange { base: there.base, content: None, mode: there.mode, folders: Vec::new() };
         let change = StagedChange {
             target: path.abs.clone(),

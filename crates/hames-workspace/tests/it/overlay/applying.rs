@@ -150,16 +150,55 @@ fn what_is_on_disk_already_as_proposed_speaks_against_nothing() {
 }
 
 #[test]
-fn a_right_that_is_missing_refuses_the_set_before_anything_happens() {
+fn a_right_that_is_missing_is_missed_when_it_is_proposed_and_again_when_it_is_applied() {
     if rustix::process::geteuid().is_root() {
         println!("not tested as root, who may do anything");
         return;
     }
-    let proposing = proposing(&[file("a", "old\n"), file("d/x", "x\n")], &[write("a", "new\n"), remove("d/x")]);
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let proposing =
+        proposing(&[file("a", "old\n"), file("d/x", "x\n"), file("d/y", "y\n")], &[write("a", "new\n"), remove("d/x")]);
     let folder = proposing.disk_root().join("d");
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    set(&folder, 0o555);
+    set(&proposing.disk_root().join("d/y"), 0o444);
     assert_eq!(refused(&proposing), ["d/x: permission denied"]);
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for act in [write("d/new", ""), write("d/e/new", ""), write("d/y", "z\n"), remove("d/y")] {
+        let refused = proposing.act(&act).unwrap_err().to_string();
+        assert!(
+            refused.contains("permission denied") || refused.contains("the file is read-only"),
+            "{act:?}: {refused}"
+        );
+    }
+    set(&folder, 0o755);
+    proposing.act(&write("d/new", "")).unwrap();
+    assert_eq!(proposing.apply(proposing.disk.clone(), &[]).unwrap().failed, []);
+}
+
+#[test]
+fn a_large_set_is_applied_whole() {
+    let nodes: Vec<_> = (0..300).map(|n| file(&format!("d{}/f{n}", n % 7), "old\n")).collect();
+    let acts: Vec<_> = (0..300)
+        .map(|n| match n % 3 {
+            0 => write(&format!("d{}/f{n}", n % 7), "new\n"),
+            1 => remove(&format!("d{}/f{n}", n % 7)),
+            _ => write(&format!("n{}/f{n}", n % 7), "made\n"),
+        })
+        .collect();
+    let proposing = proposing(&nodes, &acts);
+    let applied = proposing.apply(proposing.disk.clone(), &[]).unwrap();
+    assert_eq!((applied.paths.len(), applied.failed), (307, vec![]), "300 files and 7 new folders");
+    for n in 0..300 {
+        let read = |at: String| std::fs::read_to_string(proposing.disk_root().join(at)).ok();
+        let (old, new) = (read(format!("d{}/f{n}", n % 7)), read(format!("n{}/f{n}", n % 7)));
+        let expected = match n % 3 {
+            0 => (Some("new\n".to_owned()), None),
+            1 => (None, None),
+            _ => (Some("old\n".to_owned()), Some("made\n".to_owned())),
+        };
+        assert_eq!((old, new), expected, "{n}");
+    }
 }
 
 #[test]
