@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use hames_tools::{Expect, FsError, FsProvider, WalkOptions};
+use hames_tools::{Expect, FsError, WalkOptions};
 
 use super::kit::{Act, Node, Proposing, hash, tree, walked};
 
