@@ -310,8 +310,12 @@ fn git_environment(settings: &[(String, String)]) -> Vec<(String, String)> {
     std::iter::once(count).chain(entries).collect()
 }
 
-/// What switches a filter off: no program, and no failure for want of it.
+/// What switches a filter off: no program, and no failure for want of it. Aliases never count where git has a command of
+/// that name; should it lose one, they must not take its place.
 fn off(name: &str) -> Option<(String, String)> {
+    if name.starts_with("alias.") {
+        return Some((name.to_owned(), "!false".to_owned()));
+    }
     let inner = name.strip_prefix("filter.")?;
     let (_, kind) = inner.rsplit_once('.')?;
     let value = match kind {
@@ -513,6 +517,7 @@ mod tests {
             ("filter.lfs.smudge", Some("")),
             ("filter.a.b.process", Some("")),
             ("filter.x=y.required", Some("false")),
+            ("alias.log", Some("!false")),
             ("filter.x", None),
             ("filter.x.other", None),
             ("core.filter.clean", None),

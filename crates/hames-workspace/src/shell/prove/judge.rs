@@ -476,6 +476,10 @@ fn within(folder: &PathText, place: &PathText) -> Vec<PathText> {
 
 /// Whether a command reads what lies below its operands.
 fn is_deep(deep: Deep, args: &[Arg]) -> bool {
+    // For git, which then compares or searches folders that are no repository.
+    if args.iter().any(|arg| arg.known() == Some("--no-index")) {
+        return true;
+    }
     match deep {
         Deep::Never => false,
         Deep::Always(_) => true,

@@ -92,7 +92,7 @@ pub(super) enum GitOperands {
     Exactly(usize),
     /// Only together with one of these options.
     With(&'static [&'static str]),
-    /// One, or any with one of these options.
+    /// One that is the name of a setting, or any with one of these options.
     Setting(&'static [&'static str]),
 }
 
@@ -191,10 +191,6 @@ const RUNS_PROGRAM: &str = "it runs a program";
 const USE_TOOLS: &str = "Propose the change with Write, Edit or Delete, or do it in Build mode.";
 const USE_BUILD: &str = "Look with Read, Grep or Glob; run it in Build mode.";
 
-/// What compressors have in common when they only read.
-const UNPACKS: &str =
-    "-c --stdout --to-stdout -d --decompress --uncompress -l --list -t --test -v --verbose -q --quiet -k --keep";
-
 /// Every command that is known. `rustfmt` would give each row a screen of its own.
 #[rustfmt::skip]
 pub(super) static ROWS: &[Row] = &[
@@ -291,12 +287,10 @@ pub(super) static ROWS: &[Row] = &[
     // Archives.
     options(&["zcat", "bzcat", "xzcat", "lzcat", "zstdcat", "gzcat"], "-f -q -v", &[], Operands::Known)
         .runs(&["zcat a.gz", "xzcat a.xz"]).refuses(&["zcat a.gz > a", "zcat *", "zcat --rsyncable a", "zstdcat -o out a"]),
-    options(&["gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd"], UNPACKS,
-            &[("-o", WRITES_FILE), ("--rm", "it removes the file"), ("-f --force", "it replaces files"), ("-S --suffix", "it says which files are replaced"), ("-r --recursive", "it packs whole folders"), ("--files --files0", "it takes names from a file")],
-            Operands::Known)
-        .needing(&["-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test"])
-        .runs(&["gzip -dc a.gz", "gzip -l a.gz", "xz -t a.xz", "zstd -dc a.zst", "bunzip2 -c a.bz2", "gunzip --stdout a.gz"])
-        .refuses(&["gzip a", "gzip -d a.gz", "gunzip a.gz", "gzip -k a", "zstd -dc a -o out", "zstd --rm -c a", "xz -dk a", "gzip -9 a", "zstd -c a --output-dir-flat=x", "gzip --std a", "gzip -c *"]),
+    special(&["gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd", "unzstd"], archive::compressor)
+        .runs(&["gzip -dc a.gz", "gzip -l a.gz", "xz -t a.xz", "zstd -dc a.zst", "bunzip2 -c a.bz2", "gunzip --stdout a.gz", "gzip -t a.gz", "unxz -t a.xz", "gzip -cd -k a.gz"])
+        .refuses(&["gzip a", "gzip -d a.gz", "gunzip a.gz", "gzip -k a", "zstd -dc a -o out", "zstd --rm -c a", "xz -dk a", "gzip -9 a", "zstd -c a --output-dir-flat=x", "gzip --std a", "gzip -c *", "xz -l -d a.xz", "xz -ld a.xz", "zstd -l -d a.zst", "zstd -ltd a.zst",
+                   "bzip2 -t -d a.bz2", "bzip2 -td a.bz2", "gzip -l --decompress a.gz", "xz -t --uncompress a.xz", "gzip -S .x -c a", "gzip -rc ."]),
     options(&["unzip"], "-l -p -v -t -Z -q -1 -2", &[("-o -n -u -f", "it unpacks files"), ("-d", "it unpacks files")], Operands::Known).needing(&["-l", "-p", "-t", "-Z"])
         .runs(&["unzip -l a.zip", "unzip -p a.zip x", "unzip -t a.zip"]).refuses(&["unzip a.zip", "unzip -o a.zip", "unzip -l a.zip -d x", "unzip -l --l a.zip", "unzip -l-l a.zip", "unzip -q a.zip", "unzip -l *"]),
     special(&["tar", "gtar", "bsdtar"], archive::tar)
@@ -323,7 +317,7 @@ pub(super) static ROWS: &[Row] = &[
     refused(&["dc"], "its ! runs a command", "Use bc or $((…)).").refuses(&["dc -e '!touch x'", "echo '!touch x' | dc"]),
     // The shell itself.
     any(&["echo", "true", "false", "pwd"]).runs(&["echo \"$x\" a", "true", "pwd", "! false"]).refuses(&["echo x > out", "echo $(touch x)", "echo `touch x`", "echo x &>out", "echo \"$(cp a b)\""]),
-    any(&[":", "type", "exit", "return", "break", "continue"]).in_shell().runs(&["type ls", ": x", "ls || exit 1", "for i in a; do break; done"]).refuses(&["env : x", ": > a", "xargs type < a"]),
+    any(&[":", "type", "exit", "return", "break", "continue"]).in_shell().runs(&["type ls", ": x", "ls || exit 1", "for i in a; do break; done", "for _ in 1 2; do ls; done"]).refuses(&["env : x", ": > a", "xargs type < a"]),
     special(&["test", "["], conditions::test)
         .runs(&["[ -f a ]", "test -d sub", "[ \"$x\" = y ]", "[ ! -e q ]", "[ $? -eq 0 ]", "[ -f a -a -d sub ]", "[ -n \"$x\" ] && ls", "[ -v x ]"])
         .refuses(&["[ -v \"$x\" ]", "test -v 'a[$(touch o)]'", "[ $x = y ]", "[ $x ]", "[ \"$x\" \"$y\" ]", "[ -R x ]", "test -v a[0]", "[ \"$a\" \"$b\" \"$c\" ]", "[ -f a -o \"$x\" \"$y\" ]", "test ! -v \"$x\"", "[ a = b", "[ -f * ]"]),
@@ -332,7 +326,7 @@ pub(super) static ROWS: &[Row] = &[
         .refuses(&["printf -v x y", "printf -v 'a[$(touch o)]' x", "printf \"$x\"", "printf '%n' PATH", "printf $x y", "printf '%s%n' a b", "printf \"$(cat a)\" b"]),
     special(&["read"], builtins::read).in_shell()
         .runs(&["cat a | while read -r f; do echo \"$f\"; done", "while IFS= read -r line; do echo \"$line\"; done < a", "read -r -d '' x < a", "while IFS=: read -r k v; do echo \"$k\"; done < a"])
-        .refuses(&["read PATH < a", "read 'a[$(touch o)]' < a", "read -a x < a", "read \"$x\" < a", "read BASH_ENV < a", "read -e x", "read -u 3 x", "read x[0] < a", "read -i x y"]),
+        .refuses(&["read PATH < a", "read 'a[$(touch o)]' < a", "read -a x < a", "read \"$x\" < a", "read BASH_ENV < a", "read -e x", "read -u 3 x", "builtin read PATH < a", "for x in 1; do :; done; cat a | while builtin read x; do echo $((x)); done", "x=1; command read x < a; echo $((x))", "x=1; time read x < a; [[ $x -eq 1 ]]", "read x[0] < a", "read -i x y"]),
     special(&["cd"], builtins::cd).in_shell()
         .runs(&["cd sub && ls", "cd sub", "(cd sub; pwd)", "cd -- sub && cat ../a", "cd", "cd ..; cd sub || true"]).refuses(&["cd \"$x\"", "cd -", "for i in 1 2; do cd sub; done", "cd -P sub", "cd $(pwd)", "cd *", "cd a b", "cd ''"]),
     special(&["command"], builtins::command).in_shell()
@@ -357,9 +351,9 @@ pub(super) static ROWS: &[Row] = &[
                    "git unknown-alias", "git archive HEAD", "git rebase x", "git apply x", "git help log", "git mergetool", "git difftool", "git init", "git stash", "git stash pop", "git worktree add x", "git notes add", "git hook run x", "git --git=x log",
                    "git bisect run x", "git filter-branch", "git update-index --refresh", "git fsmonitor--daemon start", "git range-diff a b", "git web--browse x", "git ls-remote", "git remote update", "git merge-tree a b", "git maintenance run"]),
     version(&["cargo", "rustc", "rustup"], &["--version", "-V"]).runs(&["cargo --version", "rustc -V"]).refuses(&["cargo build", "cargo test", "cargo metadata", "cargo", "cargo --version -C x", "rustup update", "cargo --list", "cargo +nightly --version"]),
-    version(&["node", "deno", "bun"], &["--version", "-v"]).runs(&["node --version"]).refuses(&["node -e x", "node x.js", "node", "node --version -e x", "node -p 1"]),
+    version(&["node", "deno"], &["--version", "-v"]).runs(&["node --version"]).refuses(&["node -e x", "node x.js", "node", "node --version -e x", "node -p 1"]),
     version(&["python", "python2", "python3", "pypy3"], &["--version", "-V"]).runs(&["python3 --version"]).refuses(&["python3 -c x", "python x.py", "python3", "python3 -m http.server", "python3 --version x"]),
-    version(&["perl", "ruby", "php", "lua"], &["--version", "-v"]).runs(&["perl -v"]).refuses(&["perl -e x", "ruby -e x", "php x.php", "perl -v x", "perl -pi -e x a"]),
+    version(&["perl", "ruby", "lua"], &["--version", "-v"]).runs(&["perl -v"]).refuses(&["perl -e x", "ruby -e x", "perl -v x", "perl -pi -e x a"]),
     version(&["gcc", "g++", "cc", "c++", "clang", "clang++", "make", "gmake", "cmake", "ninja", "bash", "ld", "as"], &["--version"])
         .runs(&["gcc --version", "make --version", "bash --version"]).refuses(&["gcc a.c", "make", "make -n", "make --version x", "cmake .", "bash -c ls", "bash x.sh", "bash", "make --version --eval=x", "clang --version -o x"]),
     // Known not to be readers: here for what to do instead.
@@ -477,7 +471,6 @@ pub(super) static GIT: &[GitRow] = &[
         .refuses(&["git log --output=out", "git log -p --ext-diff", "git log --textconv -p", "git log --show-signature", "git log --remerge-diff", "git log --show-sig", "git log \"$x\"", "git log --outpu out -p", "git log --alternate-refs", "git log --stdin", "git log --ext-d -p"]),
     git("show", concat!(diff_options!(), log_options!()), GitOperands::Any).inserting(NO_HELPERS)
         .runs(&["git show", "git show HEAD:a", "git show --stat HEAD", "git show HEAD~1 -- a", "git show HEAD:\"$f\""]).refuses(&["git show --textconv HEAD:a", "git show --ext-diff", "git show --output=x", "git show --show-signature", "git show \"$x\"", "git show -O x", "git show --remerge-diff HEAD", "git show $(cat a)"]),
-    git("whatchanged", concat!(diff_options!(), log_options!()), GitOperands::Any).inserting(NO_HELPERS).runs(&["git whatchanged -3"]).refuses(&["git whatchanged --textconv"]),
     git("diff-tree", concat!(diff_options!(), " -r -t --root -m -c --cc --no-commit-id --pretty? --format:"), GitOperands::Any).inserting(NO_HELPERS).runs(&["git diff-tree -r --name-only HEAD"]).refuses(&["git diff-tree --ext-diff HEAD", "git diff-tree --stdin"]),
     git("diff-index", concat!(diff_options!(), " --cached -m"), GitOperands::Any).inserting("--no-ext-diff --no-textconv --ignore-submodules=dirty").runs(&["git diff-index --name-only HEAD"]).refuses(&["git diff-index --textconv -p HEAD"]),
     git("diff-files", diff_options!(), GitOperands::Any).inserting("--no-ext-diff --no-textconv --ignore-submodules=dirty").runs(&["git diff-files --name-only"]).refuses(&["git diff-files --ext-diff"]),
@@ -511,7 +504,11 @@ pub(super) static GIT: &[GitRow] = &[
     git("stash show", diff_options!(), GitOperands::Any).inserting("--stat --no-ext-diff --no-textconv").runs(&["git stash show -p", "git stash show", "git stash show -p stash@{0}"]).refuses(&["git stash show --ext-diff", "git stash drop", "git stash push", "git stash clear", "git stash apply", "git stash branch x", "git stash -p"]),
     git("config", "--get --get-all --get-regexp --get-urlmatch -l --list --global --system --local --worktree --show-origin --show-scope -z --null --name-only --type: --bool --int --path --default: --includes --no-includes", GitOperands::Setting(&["--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list"]))
         .runs(&["git config --get user.name", "git config --list", "git config user.name", "git config -l --show-origin"])
-        .refuses(&["git config user.name x", "git config --unset x", "git config --add a b", "git config -e", "git config --edit", "git config --global user.name x", "git config --replace-all a b", "git config --rename-section a b", "git config set a b", "git config -f x a.b c", "git config --file=x --get a", "git config --unse x", "git config --local a.b c", "git config --remove-section a"]),
+        .refuses(&["git config user.name x", "git config --unset x", "git config --add a b", "git config -e", "git config edit", "git config foo", "git config --edit", "git config --global user.name x", "git config --replace-all a b", "git config --rename-section a b", "git config set a b", "git config -f x a.b c", "git config --file=x --get a", "git config --unse x", "git config --local a.b c", "git config --remove-section a"]),
+    git("config get", "--all --regexp --value: --fixed-value --url: --global --system --local --worktree --show-origin --show-scope -z --null --show-names --no-show-names --type: --default: --includes --no-includes", GitOperands::Exactly(1))
+        .runs(&["git config get user.name", "git config get --all user.name"]).refuses(&["git config get a.b c", "git config get --file x a.b"]),
+    git("config list", "--global --system --local --worktree --show-origin --show-scope -z --null --name-only --type: --includes --no-includes", GitOperands::AtMost(0))
+        .runs(&["git config list"]).refuses(&["git config list x", "git config edit", "git config set", "git config rename-section"]),
     git("merge-base", "-a --all --octopus --is-ancestor --fork-point --independent", GitOperands::Any).runs(&["git merge-base HEAD HEAD"]).refuses(&["git merge-base \"$x\""]),
     git("name-rev", "--tags --refs: --all --name-only --always", GitOperands::Any).runs(&["git name-rev HEAD"]).refuses(&["git name-rev --stdin"]),
     git("reflog", "-# -n: --date: --oneline --format: --abbrev-commit", GitOperands::AtMost(0)).runs(&["git reflog", "git reflog -5"]).refuses(&["git reflog expire --all", "git reflog delete x", "git reflog -p", "git reflog drop x"]),

@@ -114,8 +114,10 @@ impl Facts {
                 for assignment in &simple.assignments {
                     facts.give(&text[assignment.name.clone()], &assignment.value);
                 }
-                if simple.words.first().and_then(Word::literal).is_some_and(|name| name == "read") {
-                    simple.words.iter().filter_map(Word::literal).for_each(|name| facts.forget(&name));
+                // Whoever runs it: `builtin read x` reads, too.
+                let words: Vec<String> = simple.words.iter().filter_map(Word::literal).collect();
+                if words.iter().any(|word| word == "read") {
+                    words.iter().for_each(|name| facts.forget(name));
                 }
             }
             Kind::For { name, words, .. } => words.iter().for_each(|word| facts.give(&text[name.clone()], word)),

@@ -1,4 +1,4 @@
-//! `tar`, as far as it lists.
+//! Archives and compressed files, as far as they are listed or unpacked to the output.
 
 use super::super::judge::{Judge, Judged};
 use super::super::options::Options;
@@ -19,6 +19,33 @@ const OPTIONS: Options = Options {
     ],
     stop: false,
 };
+
+const COMPRESSOR: Options = Options {
+    allowed: "-c --stdout --to-stdout -d --decompress --uncompress -l --list -t --test -v --verbose -q --quiet -k --keep",
+    refused: &[
+        ("-o --output-dir-flat --output-dir-mirror", "it writes into a file"),
+        ("--rm", "it removes the file"),
+        ("-f --force", "it replaces files"),
+        ("-S --suffix", "it says which files are replaced"),
+        ("-r --recursive", "it packs whole folders"),
+        ("--files --files0 --filelist", "it takes names from a file"),
+    ],
+    stop: false,
+};
+
+/// `gzip`, `xz` and their like. In some of them the last of `-d`, `-l` and `-t` counts, so `-d` needs `-c`.
+pub(in super::super) fn compressor(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
+    let parsed = COMPRESSOR.parse(call.name, call.args)?;
+    let looks = parsed.has(&["-l", "--list", "-t", "--test"]);
+    let unpacks = parsed.has(&["-d", "--decompress", "--uncompress"]);
+    if !parsed.has(&["-c", "--stdout", "--to-stdout"]) && (unpacks || !looks) {
+        return Err(call.refusal("", "it replaces the file unless it writes to the output", "Use -dc, -l or -t."));
+    }
+    match parsed.operands.iter().all(|operand| operand.known().is_some()) {
+        true => Ok(()),
+        false => Err(call.refusal("", "the names of its files are not known beforehand", "Write them out.")),
+    }
+}
 
 pub(in super::super) fn tar(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     // The old form: the first word is letters without a dash.

@@ -1,7 +1,7 @@
 //! Variables: which mean nothing to anybody, and which may be set for a command.
 
 /// Names that mean something to bash whatever their case.
-const LOWER_CASE: [&str; 3] = ["auto_resume", "histchars", "_"];
+const LOWER_CASE: [&str; 2] = ["auto_resume", "histchars"];
 
 /// Upper-case names that bash, the C library, the loader or common programs look at, by their beginnings.
 const MEANING: [&str; 66] = [
@@ -165,7 +165,6 @@ mod tests {
             "PERL5OPT",
             "RUSTUP_TOOLCHAIN",
             "RANDOM",
-            "_",
             "auto_resume",
             "histchars",
             "",

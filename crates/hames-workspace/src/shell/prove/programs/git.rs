@@ -95,7 +95,9 @@ pub(in super::super) fn git(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
         GitOperands::Exactly(count) => (operands == count && !many, "with these operands it changes something"),
         GitOperands::With(options) => (operands == 0 || parsed.has(options), "with an operand it makes something new"),
         GitOperands::Setting(options) => {
-            ((operands == 1 && !many) || parsed.has(options), "without --get or --list it can change a setting")
+            let is_setting = |arg: &&Arg| arg.known().is_some_and(|name| name.contains('.'));
+            let asks = operands == 1 && parsed.operands.iter().all(is_setting);
+            (asks || parsed.has(options), "without --get or --list it can change a setting")
         }
     };
     if !fits {
