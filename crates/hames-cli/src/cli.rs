@@ -227,10 +227,10 @@ pub(crate) enum SessionsCommand {
 /// `hames changes`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A PATH is a file, or a folder with all below it, from the session's folder. Applying a part brings along what it needs;
-discarding one takes along what cannot stay without it.
+A PATH is a file, or a folder with all below it, from the session's folder.
+Applying a part brings along what it needs; discarding one takes along what cannot stay without it.
 
-Exit codes: 0 done, 2 usage, 3 refused because files have changed since (nothing is applied then), 4 storage.")]
+Exit codes: 0 done, 2 usage, 3 refused because files have changed since, 4 storage.")]
 pub(crate) struct ChangesArgs {
     /// The folder whose session is meant, instead of the current one
     #[arg(short = 'C', value_name = "DIR", global = true)]
