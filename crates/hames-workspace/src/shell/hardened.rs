@@ -183,8 +183,9 @@ impl Ground {
             .collect();
         let path: Vec<_> = path.iter().map(|folder| folder.display().to_string()).collect();
         env.push(("PATH".to_owned(), path.join(":")));
-        if proof.programs.iter().any(|name| matches!(name.rsplit('/').next(), Some("cargo" | "rustc"))) {
-            env.push(("RUSTUP_TOOLCHAIN".to_owned(), self.toolchain(&env)));
+        let proxied = |name: &String| matches!(name.rsplit('/').next(), Some("cargo" | "rustc"));
+        if let Some(name) = proof.programs.iter().find(|name| proxied(name)) {
+            env.push(("RUSTUP_TOOLCHAIN".to_owned(), self.toolchain(&env, name)?));
         }
         let needs_scratch =
             proof.programs.iter().any(|name| WITH_TEMPORARY_FILES.iter().any(|known| name.ends_with(known)));
@@ -250,16 +251,30 @@ impl Ground {
         Ok(())
     }
 
-    /// The toolchain that a person chose, whatever the workspace asks for.
-    fn toolchain(&self, env: &[(String, String)]) -> String {
+    /// The toolchain that a person chose, whatever the workspace asks for. Without one, rustup would set itself up.
+    fn toolchain(&self, env: &[(String, String)], name: &str) -> Result<String, ShellError> {
         let folder = env.iter().find(|(name, _)| name == "RUSTUP_HOME");
         let folder = folder.map_or_else(|| self.home.join(".rustup"), |(_, folder)| PathBuf::from(folder));
         let settings = std::fs::read_to_string(folder.join("settings.toml")).unwrap_or_default();
         let chosen = settings.lines().find_map(|line| line.strip_prefix("default_toolchain")?.trim().strip_prefix('='));
-        let chosen = chosen.map(|value| value.trim().trim_matches('"')).filter(|value| {
-            !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-        });
-        chosen.unwrap_or("none").to_owned()
+        let is_name =
+            |value: &&str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if let Some(chosen) = chosen.map(|value| value.trim().trim_matches('"')).filter(is_name) {
+            return Ok(chosen.to_owned());
+        }
+        let found = self.path.iter().map(|folder| folder.join(name)).find(|path| is_program(path));
+        let real = found.as_deref().and_then(|path| path.canonicalize().ok());
+        let is_rustup = [found.as_deref(), real.as_deref()]
+            .into_iter()
+            .flatten()
+            .any(|path| path.file_name() == Some(OsStr::new("rustup")) || is_program(&path.with_file_name("rustup")));
+        match is_rustup {
+            false => Ok("none".to_owned()),
+            true => Err(ShellError(format!(
+                "not run: {name} is started by rustup, which has no default toolchain here and would set itself up; run it in \
+                 Build mode"
+            ))),
+        }
     }
 }
 

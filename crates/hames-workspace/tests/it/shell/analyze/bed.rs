@@ -434,6 +434,14 @@ fn files(work: &Path) {
     write(&work.join("ripgreprc"), "--pre=./evil.sh\n");
     write(&work.join("evil.so"), "no library\n");
     let root = work.parent().unwrap();
+    write(
+        &work.join("rust-toolchain.toml"),
+        "[toolchain]\npath = \"TOOLS\"\n".replace("TOOLS", root.join("tools").to_str().unwrap()).as_str(),
+    );
+    write(&work.join(".python-version"), "../../evil\n");
+    for tool in ["cargo", "rustc"] {
+        script(&root.join("tools/bin").join(tool), &format!("#!/bin/sh\n{} {tool}\n", trap(root)));
+    }
     script(&work.join("evil.sh"), &format!("#!/bin/sh\n{} evil\n", trap(root)));
     for name in [
         "-oPWNED-o",
