@@ -378,7 +378,11 @@ impl ShellProvider for LocalShell {
             return self.follow_to_end(&request, &line, output).await;
         };
         let scratch = prepared.needs_scratch.then(|| self.scratch()).transpose()?;
-        let hidden = request.hardened.iter().flat_map(|how| how.hidden.clone()).collect();
+        // What holds the workspace itself is not hidden as a whole.
+        let hidden = |how: &Hardened| {
+            how.hidden.iter().filter(|place| !how.workspace.starts_with(place)).cloned().collect::<Vec<_>>()
+        };
+        let hidden = request.hardened.as_ref().map(hidden).unwrap_or_default();
         let limits = Confinement { hidden, scratch: scratch.as_ref().map(|folder| folder.path().to_owned()) };
         let mut env = prepared.env;
         env.extend(limits.scratch.iter().map(|folder| ("TMPDIR".to_owned(), folder.display().to_string())));

@@ -242,7 +242,7 @@ impl Judge<'_> {
             && (beginning.is_empty() || "/dev/tcp".starts_with(beginning) || beginning.starts_with("/dev"));
         if network(beginning) || could_be_network {
             let why = "it may read from the network or from a file that is not known beforehand";
-            return self.refuse(&redirect.span, why, "Name the file, or begin its name with ./");
+            return self.refuse(&redirect.span, why, "Name the file, or put ./ before its name.");
         }
         self.operand(arg, false)
     }
@@ -370,8 +370,11 @@ impl Judge<'_> {
                         "this operand is an option that is not known to only read",
                     ),
                     Operands::Known => (
-                        parsed.operands.iter().all(|operand| operand.known().is_some()),
-                        "it hands the names of its files to another program, so they have to be known",
+                        parsed
+                            .operands
+                            .iter()
+                            .all(|operand| operand.known().is_some_and(|name| !name.starts_with('@'))),
+                        "the names of its files have to be known, and not name more options",
                     ),
                 };
                 if fits { Ok(()) } else { self.refuse(&call.span, why, "Leave the others out, or write them out.") }

@@ -1,7 +1,7 @@
 //! Checks arguments against the options of a program that are known to only read.
 //!
 //! Options are an allow-list, one word each: `-x` takes nothing, `-x:` takes a value (attached or the next word), `-x?`
-//! takes one only where it is attached; `--long`, `--long:` and `--long?` likewise, with `=`. `-len:` is a long option
+//! takes one only where it is attached, `-x!` takes the next word if there is one; `--long`, `--long:` and `--long?` likewise, with `=`. `-len:` is a long option
 //! with one dash, and `-#` is a number. What is not listed is refused, abbreviations included: `--outp` is no option here
 //! whatever a program would make of it.
 
@@ -44,6 +44,8 @@ enum Takes {
     Nothing,
     Value,
     Attached,
+    /// The next word, unless it is the last itself.
+    UnlessLast,
 }
 
 impl Options {
@@ -74,6 +76,10 @@ impl Options {
                     let (option, takes, attached) = self.option(program, value.beginning(), known, &mut parsed)?;
                     let value = match (takes, attached) {
                         (Takes::Value, None) => {
+                            parsed.used += 1;
+                            separate_value(program, option, rest.next())?
+                        }
+                        (Takes::UnlessLast, None) if rest.len() > 0 => {
                             parsed.used += 1;
                             separate_value(program, option, rest.next())?
                         }
@@ -153,6 +159,7 @@ impl Options {
         self.allowed.split_ascii_whitespace().find_map(|listed| {
             let (option, takes) = match listed.as_bytes().last() {
                 Some(b':') => (&listed[..listed.len() - 1], Takes::Value),
+                Some(b'!') => (&listed[..listed.len() - 1], Takes::UnlessLast),
                 Some(b'?') if listed.len() > 2 => (&listed[..listed.len() - 1], Takes::Attached),
                 _ => (listed, Takes::Nothing),
             };

@@ -47,7 +47,7 @@ pub(super) enum Operands {
     AtMost(usize),
     /// One that begins with `+`.
     Format,
-    /// Any that are known beforehand.
+    /// Any that are known beforehand, and do not begin with `@`: that would name a file with more options.
     Known,
     /// Any that are made of these characters: others are options without a dash.
     Of(&'static str),
@@ -300,6 +300,7 @@ pub(super) static ROWS: &[Row] = &[
     options(&["nm", "size"], "-a -A -C -D -g -n -p -r -S -u --defined-only --demangle --version", &[("--plugin", RUNS_PROGRAM)], Operands::Known)
         .runs(&["nm -C a.o", "size a.o"]).refuses(&["nm --plugin ./x.so a", "nm --plug=./x.so a", "size *"]),
     options(&["readelf"], "-a -h -l -S -s -n -r -d -V -W --wide --headers --file-header --sections --symbols --dynamic --version", &[], Operands::Known).runs(&["readelf -h a.o"]).refuses(&["readelf -P a", "readelf *"]),
+    options(&["objdump"], "-d -D -h -t -T -x -p -r -R -s -f -C -l -j: -M: --disassemble --headers --syms --demangle --version", &[("--plugin", RUNS_PROGRAM)], Operands::Known).runs(&["objdump -d a.o", "objdump -h a.o"]).refuses(&["objdump --plugin=./x a.o", "objdump -d *", "objdump @a"]),
     // The machine and the session.
     any(&["uname", "arch", "nproc", "lscpu", "free", "uptime", "id", "whoami", "groups", "logname", "users", "who", "w", "tty", "locale", "getconf", "hostid", "lsblk", "vmstat", "pgrep", "pidof", "cal"])
         .runs(&["uname -a", "nproc", "free -m", "id -u", "whoami", "uptime"]).refuses(&["uname > out"]),
@@ -327,6 +328,8 @@ pub(super) static ROWS: &[Row] = &[
     special(&["read"], builtins::read).in_shell()
         .runs(&["cat a | while read -r f; do echo \"$f\"; done", "while IFS= read -r line; do echo \"$line\"; done < a", "read -r -d '' x < a", "while IFS=: read -r k v; do echo \"$k\"; done < a"])
         .refuses(&["read PATH < a", "read 'a[$(touch o)]' < a", "read -a x < a", "read \"$x\" < a", "read BASH_ENV < a", "read -e x", "read -u 3 x", "builtin read PATH < a", "for x in 1; do :; done; cat a | while builtin read x; do echo $((x)); done", "x=1; command read x < a; echo $((x))", "x=1; time read x < a; [[ $x -eq 1 ]]", "read x[0] < a", "read -i x y"]),
+    special(&["set"], builtins::set).in_shell().runs(&["set -e; ls", "set -euo pipefail; ls", "set -o pipefail\nls | wc -l"])
+        .refuses(&["set -- x", "set -x", "set -o xtrace", "set \"$x\"", "set -a", "set -o posix", "set -k", "set -o", "set x=1", "set -e -- x", "set +o posix", "set -o allexport", "env set -e"]),
     special(&["cd"], builtins::cd).in_shell()
         .runs(&["cd sub && ls", "cd sub", "(cd sub; pwd)", "cd -- sub && cat ../a", "cd", "cd ..; cd sub || true"]).refuses(&["cd \"$x\"", "cd -", "for i in 1 2; do cd sub; done", "cd -P sub", "cd $(pwd)", "cd *", "cd a b", "cd ''"]),
     special(&["command"], builtins::command).in_shell()
@@ -362,10 +365,10 @@ pub(super) static ROWS: &[Row] = &[
     refused(&["rm", "rmdir", "unlink", "shred"], "it deletes files", USE_TOOLS).refuses(&["rm a", "rm -rf .", "rmdir sub", "unlink a", "shred a"]),
     refused(&["chmod", "chown", "chgrp", "chattr", "setfacl", "setfattr", "chcon"], "it changes who may do what with files", USE_BUILD).refuses(&["chmod +x a", "chown root a", "chattr +i a"]),
     refused(&["sh", "dash", "zsh", "ksh", "fish", "ash", "busybox", "toybox", "pwsh", "csh", "tcsh", "rbash"], "it runs whatever it is given", "Give the commands directly.").refuses(&["sh -c ls", "busybox ls", "sh a", "echo ls | sh"]),
-    refused(&["eval", "source", ".", "trap", "alias", "unalias", "set", "shopt", "enable", "hash", "bind", "complete", "compgen", "compopt", "export", "declare", "typeset", "readonly", "local", "unset", "let", "mapfile", "readarray",
+    refused(&["eval", "source", ".", "trap", "alias", "unalias", "shopt", "enable", "hash", "bind", "complete", "compgen", "compopt", "export", "declare", "typeset", "readonly", "local", "unset", "let", "mapfile", "readarray",
               "getopts", "shift", "pushd", "popd", "dirs", "ulimit", "umask", "wait", "jobs", "fg", "bg", "disown", "kill", "suspend", "logout", "history", "fc", "caller", "times", "help"],
             "it changes the shell itself, or runs what stands in a text or file", "Write the command out; set variables as NAME=value.")
-        .refuses(&["eval ls", "source a", ". ./a", "trap 'touch x' EXIT", "alias ls=rm", "set -- x", "shopt -s expand_aliases", "enable -f ./x y", "hash -p ./x ls", "export PATH=.", "declare -i x", "unset PATH", "let x=1", "mapfile -C x a", "kill 1", "export x=1",
+        .refuses(&["eval ls", "source a", ". ./a", "trap 'touch x' EXIT", "alias ls=rm", "shopt -s expand_aliases", "enable -f ./x y", "hash -p ./x ls", "export PATH=.", "declare -i x", "unset PATH", "let x=1", "mapfile -C x a", "kill 1", "export x=1",
                    "declare x='a[$(touch o)]'", "typeset -n r=PATH", "readonly x=1", "local x=1", "unset x", "bind -x '\"a\":touch x'", "complete -C x y", "compgen -C 'touch x'", "fc -e x", "history -w x", "umask 000", "ulimit -f 0"]),
     refused(&["nohup", "setsid", "script", "screen", "tmux", "at", "batch", "crontab", "watch", "strace", "ltrace", "gdb", "unshare", "nsenter", "chroot", "flock", "parallel", "entr", "expect", "perf"],
             "it runs a program in a way that is not followed", "Run the program directly.").refuses(&["nohup ls", "setsid ls", "watch ls", "strace ls", "parallel ls", "script -c ls", "flock a ls"]),
@@ -444,7 +447,7 @@ impl GitRow {
 /// Options of git for lists of references.
 macro_rules! reference_options {
     () => {
-        "--sort: --format: --color? --no-color -i --ignore-case --contains: --no-contains: --merged: --no-merged: --points-at: \
+        "--sort: --format: --color? --no-color -i --ignore-case --contains! --no-contains! --merged! --no-merged! --points-at! \
          --omit-empty"
     };
 }
@@ -494,11 +497,12 @@ pub(super) static GIT: &[GitRow] = &[
     git("describe", "--all --tags --contains --abbrev: --candidates: --exact-match --long --match: --exclude: --always --first-parent", GitOperands::Any).runs(&["git describe --always", "git describe --tags"]).refuses(&["git describe --dirty", "git describe --broken", "git describe --dirty=x", "git describe --dir"]),
     git("shortlog", "-n --numbered -s --summary -e --email -c --committer --group: --since: --until: --no-merges --all -#", GitOperands::Any).runs(&["git shortlog -sn HEAD"]).refuses(&["git shortlog --output=x HEAD", "git shortlog --show-signature HEAD"]),
     git("branch", concat!("-a --all -r --remotes -v -vv --verbose --show-current -l --list --no-column ", reference_options!()), GitOperands::With(LISTING))
-        .runs(&["git branch", "git branch -a", "git branch -vv", "git branch --list 'x*'", "git branch --contains HEAD", "git branch --show-current"])
-        .refuses(&["git branch x", "git branch -d x", "git branch -D x", "git branch -m x", "git branch -f x HEAD", "git branch -v x", "git branch --edit-description", "git branch -u x", "git branch -l x", "git branch --set-upstream-to=x", "git branch -c a b", "git branch --del x", "git branch -- x"]),
+        .runs(&["git branch", "git branch -a", "git branch -vv", "git branch --list 'x*'", "git branch --contains HEAD", "git branch --show-current", "git branch --merged", "git branch --no-merged main"])
+        .refuses(&["git branch x", "git branch -d x", "git branch -D x", "git branch -m x", "git branch -f x HEAD", "git branch -v x", "git branch --edit-description", "git branch -u x", "git branch -l x", "git branch --set-upstream-to=x", "git branch -c a b", "git branch --del x", "git branch --merged -d x", "git branch --contains --delete", "git branch -- x"]),
     git("tag", concat!("-l --list -n? --no-column ", reference_options!()), GitOperands::With(LISTING_TAGS))
         .runs(&["git tag", "git tag -l", "git tag -l 'v*'", "git tag --list 'v*'", "git tag --contains HEAD", "git tag -n3"]).refuses(&["git tag x", "git tag -d x", "git tag -a x -m y", "git tag -v x", "git tag -s x", "git tag -f x", "git tag --delete x", "git tag -F a x", "git tag -- x", "git tag --ver x"]),
     git("remote", "-v --verbose", GitOperands::AtMost(0)).runs(&["git remote", "git remote -v"]).refuses(&["git remote add x y", "git remote update", "git remote -v update", "git remote show origin", "git remote prune origin", "git remote rm x"]),
+    git("remote show", "-n", GitOperands::AtMost(0)).runs(&["git remote show"]).refuses(&["git remote show origin", "git remote show -n origin"]),
     git("remote get-url", "--all --push", GitOperands::AtMost(1)).runs(&["git remote get-url origin"]).refuses(&["git remote set-url origin x"]),
     git("stash list", concat!(diff_options!(), log_options!()), GitOperands::Any).inserting(NO_HELPERS).runs(&["git stash list", "git stash list -p"]).refuses(&["git stash list --textconv -p", "git stash list --ext-diff", "git stash list --output=x"]),
     git("stash show", diff_options!(), GitOperands::Any).inserting("--stat --no-ext-diff --no-textconv").runs(&["git stash show -p", "git stash show", "git stash show -p stash@{0}"]).refuses(&["git stash show --ext-diff", "git stash drop", "git stash push", "git stash clear", "git stash apply", "git stash branch x", "git stash -p"]),

@@ -77,6 +77,23 @@ fn assigns(format: &str) -> bool {
     false
 }
 
+/// `set` with what only makes errors end a line.
+pub(in super::super) fn set(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
+    const ALLOWED: [&str; 11] = ["-e", "-u", "+e", "+u", "-eu", "-ue", "-euo", "-eo", "-uo", "-o", "pipefail"];
+    let is_allowed = |word: &str| ALLOWED.contains(&word);
+    // `-o` without a name prints, and anything else changes what the rest of the line means.
+    let last = call.args.last().and_then(|last| last.known());
+    let is_complete = last.is_some_and(|last| !last.ends_with('o') && is_allowed(last));
+    match is_complete && call.args.iter().all(|arg| arg.known().is_some_and(is_allowed)) {
+        true => Ok(()),
+        false => Err(call.refusal(
+            "",
+            "it changes what the rest of the line means",
+            "Use set -euo pipefail, or leave it out.",
+        )),
+    }
+}
+
 /// `command NAME…` runs a program; with `-v` and `-V` it says where one is.
 pub(in super::super) fn command(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     let options = Options { allowed: "-p -v -V", refused: &[], stop: true };

@@ -49,7 +49,7 @@ pub(in super::super) fn find(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     while let Some(arg) = args.next() {
         let Some(word) = arg.known() else {
             let why = "an argument that is not known beforehand could be an action like -delete";
-            return Err(call.refusal(arg.value.beginning(), why, "Write it out, or begin a place with ./"));
+            return Err(call.refusal(arg.value.beginning(), why, "Write it out, or put ./ before a place."));
         };
         if listed(ALONE, word) {
             continue;
