@@ -30,6 +30,8 @@ pub(super) struct Reader<'a> {
     /// How deep it is nested here, and how many of those levels are substitutions.
     depth: usize,
     substitutions: usize,
+    /// How far the text was looked through for the end of a bracket, and whether it was found there.
+    pub(super) looked_at: Option<(usize, bool)>,
     /// The here-document whose body begins with the next line.
     pending: Option<Pending>,
 }
@@ -44,7 +46,8 @@ struct Pending {
 
 /// Reads a whole text.
 pub(super) fn read(text: &str) -> Read<List> {
-    let mut reader = Reader { text, at: 0, end: text.len(), depth: 0, substitutions: 0, pending: None };
+    let mut reader =
+        Reader { text, at: 0, end: text.len(), depth: 0, substitutions: 0, looked_at: None, pending: None };
     let list = reader.list(&[])?;
     if reader.at < reader.end || reader.pending.is_some() || list.items.is_empty() {
         return Err(reader.unexpected());

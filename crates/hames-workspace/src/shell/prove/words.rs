@@ -67,9 +67,11 @@ impl Reader<'_> {
                 pieces.push(Piece::Glob);
             }
             b'[' => {
-                let rest = self.rest();
-                let word = &rest[..rest.find([' ', '\t', '\n']).unwrap_or(rest.len())];
-                pieces.push(if word.contains(']') { Piece::Glob } else { Piece::Text("[".to_owned()) });
+                pieces.push(if self.byte(1) != Some(b'\t') && self.is_closed() {
+                    Piece::Glob
+                } else {
+                    Piece::Text("[".to_owned())
+                });
                 self.at += 1;
             }
             _ => {
@@ -87,6 +89,16 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a `]` follows before the next blank. What was looked at for one bracket holds for those behind it.
+    fn is_closed(&mut self) -> bool {
+        if self.looked_at.is_none_or(|(upto, _)| upto <= self.at) {
+            let rest = self.rest().as_bytes();
+            let found = memchr::memchr3(b']', b' ', b'\n', rest).unwrap_or(rest.len());
+            self.looked_at = Some((self.at + found, rest.get(found) == Some(&b']')));
+        }
+        self.looked_at.is_some_and(|(_, is_closed)| is_closed)
     }
 
     fn single_quoted(&mut self, pieces: &mut Vec<Piece>) -> Read<()> {
