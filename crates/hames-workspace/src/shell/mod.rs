@@ -9,7 +9,7 @@
 //! on in the background keeps a reader, so that it does not die of a closed pipe, and is ended with the run.
 //!
 //! Nothing here decides whether a command may run: that is the door's. What is said to it is whether a command is proven
-//! to only read ([`prove`]); such a command is run in a way that keeps the proof true ([`hardened`]).
+//! to only read (`prove`); such a command is run in a way that keeps the proof true (`hardened`).
 
 mod capture;
 mod clean;
