@@ -23,6 +23,7 @@
 mod blobs;
 mod damage;
 mod fault;
+mod files;
 mod grants;
 mod home;
 mod lease;
@@ -42,6 +43,7 @@ mod syncer;
 mod tests;
 mod writer;
 
+pub use files::{SqliteFs, SqliteNodes, open_files};
 pub use grants::KeptGrant;
 pub use lease::{InUse, Lease};
 pub use search::{SearchHit, SearchKind};

@@ -21,6 +21,8 @@ pub struct ShellRequest {
     pub cancel: CancellationToken,
     /// Bytes kept in memory: half of it the head, half the tail.
     pub keep_bytes: usize,
+    /// What the command writes to stderr is kept apart, instead of in its place in the output.
+    pub errors_apart: bool,
     /// Set for a command that was proven to only read: it has to be run so that the proof holds.
     pub hardened: Option<Hardened>,
 }
@@ -47,6 +49,21 @@ pub enum Surroundings {
     Kept,
 }
 
+impl ShellRequest {
+    /// A command with a time limit, 64 KB of its output kept, and nothing that cancels it.
+    pub fn new(command: impl Into<String>, cwd: impl Into<PathBuf>, timeout: Duration) -> Self {
+        Self {
+            command: command.into(),
+            cwd: cwd.into(),
+            timeout,
+            cancel: CancellationToken::new(),
+            keep_bytes: 64 * 1024,
+            errors_apart: false,
+            hardened: None,
+        }
+    }
+}
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShellEnd {
@@ -60,7 +77,7 @@ pub enum ShellEnd {
     Cancelled,
 }
 
-/// What a command gave: stdout and stderr in the order they came.
+/// What a command gave: stdout and stderr in the order they came, unless they were to be kept apart.
 #[derive(Debug)]
 pub struct ShellOutcome {
     /// How it ended.
@@ -75,6 +92,19 @@ pub struct ShellOutcome {
     pub spool: Option<(TempFile, u64)>,
     /// Children that still hold the output open and were let go.
     pub left_running: bool,
+    /// What came on stderr where it was to be kept apart: its first and last bytes, and how many are missing between.
+    pub errors: Option<ErrorsApart>,
+}
+
+/// A stream that is kept beside the output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorsApart {
+    /// The first bytes; everything, where none are missing.
+    pub head: Vec<u8>,
+    /// The last bytes.
+    pub tail: Vec<u8>,
+    /// Bytes left out between them.
+    pub dropped: u64,
 }
 
 /// A command that could not be started.

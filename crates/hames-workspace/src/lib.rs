@@ -5,6 +5,7 @@
 //! filesystem.
 
 pub mod files;
+pub mod library;
 pub mod recall;
 pub mod search;
 pub mod shell;

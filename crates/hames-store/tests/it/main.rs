@@ -4,6 +4,7 @@
 
 mod blobs;
 mod damage;
+mod files;
 mod grants;
 mod kit;
 mod leases;

@@ -30,6 +30,7 @@ mod suggest;
 #[cfg(test)]
 mod swaps;
 mod sys;
+mod table;
 mod text;
 mod tools;
 mod walk;
@@ -44,6 +45,8 @@ pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_I
 pub use local::{LocalFs, LocalFsOptions};
 pub use overlay::{Applied, ApplyError, Changes, Mismatch, OpenChange, Overlay, OverlayFs, What};
 pub use stage::remove_staged_beside;
+pub use table::{MemoryFs, MemoryNodes, Node, Nodes, Rows, RowsMut, TableError, TableFs};
+pub(crate) use text::{Text, not_text};
 pub use tools::{Delete, Edit, List, Read, StrReplace, Write};
 
 /// The tools of this module.

@@ -17,7 +17,7 @@ use super::page::{Page, Window, tail};
 use super::pattern::Filter;
 
 /// Files larger than this are skipped and counted: dumps and archives, not something to read.
-const MAX_FILE: u64 = 50 << 20;
+pub(super) const MAX_FILE: u64 = 50 << 20;
 
 /// Bytes one search reads at most, so that it ends within a minute even where everything is searched.
 const MAX_READ: u64 = 2 << 30;
@@ -241,7 +241,7 @@ impl Request {
                 return 0;
             }
         };
-        let mut reader = Watched { inner: reader.take(MAX_FILE), cancel: &cx.cancel, read: 0 };
+        let mut reader = Watched::new(reader, &cx.cancel);
         let mut file_hits = FileHits::new(hits, &self.needle.matcher, &cx.cancel, &file.path.shown);
         let searched = searcher.search_reader(&self.needle.matcher, &mut reader, &mut file_hits);
         tally.read += reader.read;
@@ -318,11 +318,17 @@ impl Tally {
     }
 }
 
-/// A reader that counts, and fails once the search is cancelled.
-struct Watched<'a, R> {
-    inner: R,
+/// A reader that counts, ends at [`MAX_FILE`], and fails once the search is cancelled.
+pub(super) struct Watched<'a, R> {
+    inner: io::Take<R>,
     cancel: &'a CancellationToken,
     read: u64,
+}
+
+impl<'a, R: Read> Watched<'a, R> {
+    pub(super) fn new(inner: R, cancel: &'a CancellationToken) -> Self {
+        Self { inner: inner.take(MAX_FILE), cancel, read: 0 }
+    }
 }
 
 impl<R: Read> Read for Watched<'_, R> {

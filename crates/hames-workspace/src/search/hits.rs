@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::page::Window;
 
 /// Bytes of a line that are shown: minified files have lines of megabytes.
-const MAX_LINE: usize = 500;
+pub(super) const MAX_LINE: usize = 500;
 
 /// Bytes shown in front of a match in a line that is cut.
 const BEFORE_MATCH: usize = 120;
@@ -220,7 +220,7 @@ impl Sink for &mut FileHits<'_> {
 }
 
 /// A line without its end, cut to `max` bytes around what was found in it.
-fn excerpt(line: &[u8], around: Range<usize>, max: usize) -> String {
+pub(super) fn excerpt(line: &[u8], around: Range<usize>, max: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.len() <= max {

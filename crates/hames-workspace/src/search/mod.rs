@@ -9,6 +9,7 @@ mod find;
 mod glob;
 mod grep;
 mod hits;
+mod lines;
 mod needle;
 mod page;
 mod pattern;
@@ -20,6 +21,7 @@ use hames_tools::Tool;
 
 pub use glob::Glob;
 pub use grep::Grep;
+pub(crate) use lines::{Line, Lines, lines};
 pub(crate) use stream::StreamSearch;
 
 /// The tools of this module.

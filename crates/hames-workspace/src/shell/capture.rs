@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hames_tools::ErrorsApart;
 use hames_tools::tempfile_path::{PREFIX, TempFile};
 use tempfile::NamedTempFile;
 
@@ -71,6 +72,16 @@ impl HeadTail {
             return (self.head, Vec::new());
         }
         (self.head, self.tail.into())
+    }
+}
+
+impl HeadTail {
+    /// First and last bytes, and how many are missing between them, for a stream that is kept beside the output.
+    pub(super) fn into_apart(self) -> ErrorsApart {
+        let total = self.total();
+        let (head, tail) = self.into_parts();
+        let dropped = total - (head.len() + tail.len()) as u64;
+        ErrorsApart { head, tail, dropped }
     }
 }
 

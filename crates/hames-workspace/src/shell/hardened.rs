@@ -1,6 +1,6 @@
 //! How a command that was proven to only read is run, so that the proof holds.
 //!
-//! The proof ([`prove`](super::prove)) is about what the line says. What it cannot say is here: which program a name
+//! The proof ([`prove`]) is about what the line says. What it cannot say is here: which program a name
 //! means, what the environment tells programs, and what a repository tells git. So the environment is made anew from a
 //! short list, names are looked up only in folders that neither the workspace nor strangers can write to, and git is told
 //! to run no program of a repository: by its environment where that can be said there, by options put into the line

@@ -18,7 +18,7 @@ use rustix::process::Pid;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
-use super::capture::{Capture, Captured, SPOOL_LIMITS};
+use super::capture::{Capture, Captured, HeadTail, SPOOL_LIMITS};
 use super::confine::{Confinement, confined};
 use super::hardened::{self, Ground, Prepared};
 use super::process::Child;
@@ -175,12 +175,14 @@ impl LocalShell {
         let failed = |error: io::Error| self.start_error(&request.cwd, &error);
         let (ours, its) = io::pipe().map_err(failed)?;
         let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(ours)).map_err(failed)?;
+        let apart = if request.errors_apart { Some(io::pipe().map_err(failed)?) } else { None };
         let child = Spawn {
             argv: &argv,
             env: &env,
             cwd: &c_string(request.cwd.as_os_str())?,
             stdin: None,
             output: Some(its.as_fd()),
+            errors: apart.as_ref().map(|(_, its)| its.as_fd()),
             close: &self.inherited,
         };
         let pid = match line.limits {
@@ -189,6 +191,13 @@ impl LocalShell {
             Some(limits) => confined(limits, || sys::spawn(&child)),
         }
         .map_err(failed)?;
+        let errors = match apart {
+            Some((ours, _)) => {
+                let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(ours)).map_err(failed)?;
+                Some((Some(pipe), HeadTail::new(request.keep_bytes)))
+            }
+            None => None,
+        };
         if !self.tell_reaper(&Message::Running(pid)) {
             // It was killed since the last command: another one takes over.
             self.ensure_reaper();
@@ -198,9 +207,12 @@ impl LocalShell {
             shell: self,
             child: Some(Child::new(pid)),
             mark: Mark::command(&self.cookie, number),
-            pipe: Some(pipe),
-            capture: Capture::new(request.keep_bytes, &self.spool_dir, SPOOL_LIMITS),
-            buffer: vec![0; READ_BUFFER],
+            streams: Streams {
+                pipe: Some(pipe),
+                capture: Capture::new(request.keep_bytes, &self.spool_dir, SPOOL_LIMITS),
+                errors,
+                buffer: vec![0; READ_BUFFER],
+            },
             _script: script,
         })
     }
@@ -260,6 +272,7 @@ impl LocalShell {
             cancel: request.cancel.clone(),
             // Half of it is the head, and more than that is too much.
             keep_bytes: 2 * ANSWER_LIMIT,
+            errors_apart: false,
             hardened: None,
         };
         let env = entries(&hardened::asking(prepared));
@@ -416,10 +429,7 @@ struct Running<'a> {
     shell: &'a LocalShell,
     child: Option<Child>,
     mark: Mark,
-    /// Until its end is reached.
-    pipe: Option<pipe::Receiver>,
-    capture: Capture,
-    buffer: Vec<u8>,
+    streams: Streams,
     /// Removed when the command is over.
     _script: Option<tempfile::NamedTempFile>,
 }
@@ -432,7 +442,7 @@ impl Running<'_> {
         cancelled: impl Future<Output = ()>,
         output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
     ) -> Stop {
-        let Self { child, pipe, capture, buffer, .. } = self;
+        let Self { child, streams, .. } = self;
         let ended = async {
             if let Some(child) = child {
                 child.ended().await;
@@ -451,18 +461,18 @@ impl Running<'_> {
                 () = &mut cancelled => return Stop::Cancelled,
                 () = &mut ended => return Stop::Ended,
                 () = &mut timer => return Stop::TimedOut,
-                () = read(pipe, buffer, capture, output) => {}
+                () = streams.read(output) => {}
             }
         }
     }
 
     /// The command has ended: takes what it and its children still write, for a moment.
     async fn read_until_quiet(&mut self, output: &mut (dyn FnMut(&[u8]) + Send)) {
-        let Self { pipe, capture, buffer, .. } = self;
+        let streams = &mut self.streams;
         let limit = Instant::now() + QUIET_LIMIT;
-        while pipe.is_some() && Instant::now() < limit {
+        while streams.is_open() && Instant::now() < limit {
             let quiet = limit.min(Instant::now() + QUIET);
-            if tokio::time::timeout_at(quiet, read(pipe, buffer, capture, output)).await.is_err() {
+            if tokio::time::timeout_at(quiet, streams.read(output)).await.is_err() {
                 return;
             }
         }
@@ -471,18 +481,18 @@ impl Running<'_> {
     /// Ends the command and all its children, reading what they say meanwhile. Returns how many could not be ended.
     async fn end_all(&mut self, output: &mut (dyn FnMut(&[u8]) + Send)) -> usize {
         let targets = self.targets();
-        let Self { pipe, capture, buffer, .. } = self;
+        let streams = &mut self.streams;
         let mut ending = tokio::task::spawn_blocking(move || targets.end(GRACE));
         let left = loop {
             tokio::select! {
                 biased;
                 // Should it crash, something may well be left.
                 left = &mut ending => break left.unwrap_or(1),
-                () = read(pipe, buffer, capture, output) => {}
+                () = streams.read(output) => {}
             }
         };
         // Nobody writes any more: one turn takes what the pipe holds.
-        let _ = tokio::time::timeout(Duration::ZERO, read(pipe, buffer, capture, output)).await;
+        let _ = tokio::time::timeout(Duration::ZERO, streams.read(output)).await;
         left
     }
 
@@ -503,11 +513,14 @@ impl Running<'_> {
             })?;
             self.shell.leader_gone(child.pid());
         }
-        if let Some(pipe) = self.pipe.take() {
+        let nothing = Capture::new(0, Path::new(""), SPOOL_LIMITS);
+        let nothing = Streams { pipe: None, capture: nothing, errors: None, buffer: Vec::new() };
+        let Streams { pipe, capture, errors, .. } = std::mem::replace(&mut self.streams, nothing);
+        let (errors_pipe, errors) = errors.unzip();
+        for pipe in [pipe, errors_pipe.flatten()].into_iter().flatten() {
             left_running |= ended.is_none();
             tokio::spawn(discard(pipe));
         }
-        let capture = std::mem::replace(&mut self.capture, Capture::new(0, Path::new(""), SPOOL_LIMITS));
         let Captured { head, tail, total, spool } = if capture.finish_is_slow() {
             tokio::task::spawn_blocking(move || capture.finish())
                 .await
@@ -516,7 +529,8 @@ impl Running<'_> {
             capture.finish()
         };
         let end = ended.map(|(end, _)| end).or(end).unwrap_or(ShellEnd::Exited(0));
-        Ok(ShellOutcome { end, head, tail, total, spool, left_running })
+        let errors = errors.map(HeadTail::into_apart);
+        Ok(ShellOutcome { end, head, tail, total, spool, left_running, errors })
     }
 }
 
@@ -533,35 +547,65 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Takes what is there, or waits for it; never returns once the end is reached.
-async fn read(
-    pipe: &mut Option<pipe::Receiver>,
-    buffer: &mut [u8],
-    capture: &mut Capture,
-    output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send),
-) {
+/// What a command writes, being read.
+struct Streams {
+    /// Both outputs, or stdout alone; until its end is reached.
+    pipe: Option<pipe::Receiver>,
+    capture: Capture,
+    /// Stderr, where it is kept apart.
+    errors: Option<(Option<pipe::Receiver>, HeadTail)>,
+    buffer: Vec<u8>,
+}
+
+impl Streams {
+    /// Whether somebody may still write.
+    fn is_open(&self) -> bool {
+        self.pipe.is_some() || self.errors.as_ref().is_some_and(|(pipe, _)| pipe.is_some())
+    }
+
+    /// Takes what is there, or waits for it; never returns once the end is reached.
+    async fn read(&mut self, output: &mut (dyn for<'b> FnMut(&'b [u8]) + Send)) {
+        let Self { pipe, capture, errors, buffer } = self;
+        let Some((errors_pipe, kept)) = errors else {
+            readable(pipe).await;
+            return take(pipe, buffer, |bytes| {
+                capture.push(bytes);
+                output(bytes);
+            });
+        };
+        tokio::select! {
+            biased;
+            () = readable(pipe) => take(pipe, buffer, |bytes| {
+                capture.push(bytes);
+                output(bytes);
+            }),
+            () = readable(errors_pipe) => take(errors_pipe, buffer, |bytes| {
+                kept.push(bytes);
+                output(bytes);
+            }),
+        }
+    }
+}
+
+/// Waits until there is something to take; never returns once the end is reached.
+async fn readable(pipe: &mut Option<pipe::Receiver>) {
     let Some(open) = pipe else {
         return std::future::pending().await;
     };
     if open.readable().await.is_err() {
         *pipe = None;
-        return;
     }
+}
+
+/// Takes what is there.
+fn take(pipe: &mut Option<pipe::Receiver>, buffer: &mut [u8], mut keep: impl FnMut(&[u8])) {
     for _ in 0..READS_IN_A_ROW {
+        let Some(open) = pipe else { return };
         match open.try_read(buffer) {
-            Ok(0) => {
-                *pipe = None;
-                return;
-            }
-            Ok(n) => {
-                capture.push(&buffer[..n]);
-                output(&buffer[..n]);
-            }
+            Ok(0) => *pipe = None,
+            Ok(n) => keep(&buffer[..n]),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return,
-            Err(_) => {
-                *pipe = None;
-                return;
-            }
+            Err(_) => *pipe = None,
         }
     }
 }
@@ -586,6 +630,7 @@ fn never_started() -> ShellOutcome {
         total: 0,
         spool: None,
         left_running: false,
+        errors: None,
     }
 }
 

@@ -20,6 +20,7 @@ mod process;
 mod prove;
 mod reach;
 mod reaper;
+mod scripted;
 mod sweep;
 mod sys;
 mod tool;
@@ -31,6 +32,8 @@ use hames_tools::Tool;
 pub use clean::{Cleaner, clean};
 pub use local::{LocalShell, LocalShellOptions};
 pub use reaper::{ReaperCommand, run_reaper};
+pub use scripted::{Reply, ScriptedShell};
+pub(crate) use tool::{Shell, hardening};
 
 /// The tools of this module.
 pub fn tools() -> Vec<Arc<dyn Tool>> {

@@ -96,6 +96,7 @@ impl Reaper {
             cwd: c"/",
             stdin: Some(its.as_fd()),
             output: None,
+            errors: None,
             close,
         })?;
         let reaper = Self { line, child: Child::new(pid) };

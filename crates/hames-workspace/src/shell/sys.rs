@@ -29,6 +29,8 @@ pub(super) struct Spawn<'a> {
     pub(super) stdin: Option<BorrowedFd<'a>>,
     /// Where both its outputs go; nowhere where absent.
     pub(super) output: Option<BorrowedFd<'a>>,
+    /// Where stderr goes instead.
+    pub(super) errors: Option<BorrowedFd<'a>>,
     /// Descriptors it must not inherit although they are not marked close-on-exec.
     pub(super) close: &'a [RawFd],
 }
@@ -38,8 +40,9 @@ pub(super) struct Spawn<'a> {
 pub(super) fn spawn(child: &Spawn<'_>) -> io::Result<Pid> {
     let mut actions = Actions::new()?;
     // Outputs before input: their source may itself have one of the numbers 0 to 2 where a parent started us without.
-    for target in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        match child.output {
+    let outputs = [(libc::STDOUT_FILENO, child.output), (libc::STDERR_FILENO, child.errors.or(child.output))];
+    for (target, output) in outputs {
+        match output {
             Some(fd) => actions.dup2(fd, target)?,
             None => actions.open_null(target, libc::O_WRONLY)?,
         }

@@ -1,7 +1,7 @@
 //! The Shell tool: a command in, what it said and how it ended out.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,12 +39,12 @@ const LIVE_SPACING: Duration = Duration::from_millis(112);
 const LIVE_BYTES: usize = 4096;
 
 /// Runs a command.
-pub(super) struct Shell {
+pub(crate) struct Shell {
     spec: ToolSpec,
 }
 
 impl Shell {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             spec: ToolSpec {
                 name: "Shell".to_owned(),
@@ -109,20 +109,9 @@ impl Tool for Shell {
             return Err(ToolFailure::invalid("The command holds a NUL byte, which no command line can; leave it out."));
         }
         let limit = Limit::of(input);
-        let proof = prove(command);
         let cwd = folder(input, cx).await?;
-        let analyzes = cx.mode == Mode::Analyze;
-        if let (true, Some(refusal)) = (analyzes, &proof.refusal) {
-            // The door refuses it before; this is for whoever calls the tool without one.
-            return Err(ToolFailure::refused(refusal.to_string()));
-        }
-        reach::check(&proof.operands, cwd.clone(), cx).await?;
-        let hardened = proof.reads.then(|| Hardened {
-            workspace: cx.fs.root().to_owned(),
-            surroundings: if analyzes { Surroundings::Made } else { Surroundings::Kept },
-            hidden: cx.fs.hidden(),
-        });
-        let unseen = analyzes.then(|| reach::unseen_proposals(cx)).flatten();
+        let hardened = hardening(command, &cwd, cx).await?;
+        let unseen = (cx.mode == Mode::Analyze).then(|| reach::unseen_proposals(cx)).flatten();
         let request = ShellRequest {
             command: command.to_owned(),
             cwd,
@@ -130,12 +119,29 @@ impl Tool for Shell {
             cancel: cx.cancel.clone(),
             keep_bytes: cx.cap_bytes,
             hardened,
+            errors_apart: false,
         };
         let view = Mutex::new(View::new(cx.cap_bytes.saturating_sub(NOTES_BYTES).max(cx.cap_bytes / 2)));
         let outcome = run_showing(request, &view, cx).await?;
         let view = view.into_inner().unwrap_or_else(PoisonError::into_inner);
         answer(outcome, view, &limit, unseen)
     }
+}
+
+/// How a command has to be run: a proven one so that its proof holds. Fails where it may not be run at all.
+pub(crate) async fn hardening(command: &str, cwd: &Path, cx: &ToolCx) -> Result<Option<Hardened>, ToolFailure> {
+    let proof = prove(command);
+    let analyzes = cx.mode == Mode::Analyze;
+    if let (true, Some(refusal)) = (analyzes, &proof.refusal) {
+        // The door refuses it before; this is for whoever calls the tool without one.
+        return Err(ToolFailure::refused(refusal.to_string()));
+    }
+    reach::check(&proof.operands, cwd.to_owned(), cx).await?;
+    Ok(proof.reads.then(|| Hardened {
+        workspace: cx.fs.root().to_owned(),
+        surroundings: if analyzes { Surroundings::Made } else { Surroundings::Kept },
+        hidden: cx.fs.hidden(),
+    }))
 }
 
 fn command(input: &Value) -> &str {

@@ -342,8 +342,12 @@ impl Judge<'_> {
             Rule::Refused { why, instead } => self.refuse(&call.span, *why, instead),
             Rule::Special(special) => special(self, call),
             Rule::Wrapper(wrapper) => wrappers::wrapper(self, call, wrapper),
-            Rule::Options(options, operands) => {
+            Rule::Options(options, operands, needed) => {
                 let parsed = options.parse(call.name, call.args)?;
+                if !needed.is_empty() && !parsed.has(needed) {
+                    let why = format!("{} changes files unless {} is given", call.name, needed.join(" or "));
+                    return self.refuse(&call.span, why, "Give that option.");
+                }
                 let many = parsed.operands.iter().any(|operand| !operand.value.is_single());
                 let (fits, why) = match operands {
                     Operands::Any => (true, ""),

@@ -27,8 +27,8 @@ pub(super) struct Row {
 pub(super) enum Rule {
     /// Anything: nothing it can be given makes it write or run something.
     Any,
-    /// These options, and operands like this.
-    Options(Options, Operands),
+    /// These options, operands like this, and one of the options in the list, where there is one.
+    Options(Options, Operands, &'static [&'static str]),
     /// One of these and nothing else.
     Exactly(&'static [&'static str]),
     /// A command, behind its own options.
@@ -133,7 +133,7 @@ const fn options(
     refused: &'static [(&'static str, &'static str)],
     operands: Operands,
 ) -> Row {
-    base(names, Rule::Options(allowing(allowed, refused), operands))
+    base(names, Rule::Options(allowing(allowed, refused), operands, &[]))
 }
 
 const fn version(names: &'static [&'static str], allowed: &'static [&'static str]) -> Row {
@@ -167,6 +167,12 @@ impl Row {
         self.shell_only = true;
         if let Rule::Wrapper(wrapper) = &mut self.rule {
             wrapper.in_shell = true;
+        }
+        self
+    }
+    const fn needing(mut self, needed: &'static [&'static str]) -> Self {
+        if let Rule::Options(_, _, needs) = &mut self.rule {
+            *needs = needed;
         }
         self
     }
@@ -285,8 +291,8 @@ pub(super) static ROWS: &[Row] = &[
         .runs(&["gzip -dc a.gz", "gzip -l a.gz", "xz -t a.xz", "zstd -dc a.zst", "bunzip2 -c a.bz2", "gunzip --stdout a.gz", "gzip -t a.gz", "unxz -t a.xz", "gzip -cd -k a.gz"])
         .refuses(&["gzip a", "gzip -d a.gz", "gunzip a.gz", "gzip -k a", "zstd -dc a -o out", "zstd --rm -c a", "xz -dk a", "gzip -9 a", "zstd -c a --output-dir-flat=x", "gzip --std a", "gzip -c *", "xz -l -d a.xz", "xz -ld a.xz", "zstd -l -d a.zst", "zstd -ltd a.zst",
                    "bzip2 -t -d a.bz2", "bzip2 -td a.bz2", "gzip -l --decompress a.gz", "xz -t --uncompress a.xz", "gzip -S .x -c a", "gzip -rc ."]),
-    special(&["unzip"], archive::unzip)
-        .runs(&["unzip -l a.zip", "unzip -p a.zip x", "unzip -t a.zip"]).refuses(&["unzip a.zip", "unzip -o a.zip", "unzip -l a.zip -d x", "unzip -l --l a.zip", "unzip -l-l a.zip", "unzip -q a.zip", "unzip -l *", "unzip -l -- -l a.zip", "unzip -p -- a.zip", "unzip -l a.zip --"]),
+    options(&["unzip"], "-l -p -v -t -Z -q -1 -2", &[("-o -n -u -f", "it unpacks files"), ("-d", "it unpacks files")], Operands::Known).needing(&["-l", "-p", "-t", "-Z"])
+        .runs(&["unzip -l a.zip", "unzip -p a.zip x", "unzip -t a.zip"]).refuses(&["unzip a.zip", "unzip -o a.zip", "unzip -l a.zip -d x", "unzip -l --l a.zip", "unzip -l-l a.zip", "unzip -q a.zip", "unzip -l *"]),
     special(&["tar", "gtar", "bsdtar"], archive::tar)
         .runs(&["tar -tf a.tar", "tar tzf a.tgz", "tar -tvf a.tar x", "tar --list --file=a.tar", "tar -t -f - < a.tar"])
         .refuses(&["tar xf a.tar", "tar -xf a.tar", "tar cf out a", "tar -tf host:a.tar", "tar -tf a.tar -I ./x", "tar -tf a.tar --use-compress-program=./x", "tar -tf a.tar --to-command=./x", "tar -tf a.tar --checkpoint=1 --checkpoint-action=exec=./x",

@@ -49,6 +49,7 @@ impl Bed {
             cancel: CancellationToken::new(),
             keep_bytes: 64 * 1024,
             hardened: None,
+            errors_apart: false,
         }
     }
 

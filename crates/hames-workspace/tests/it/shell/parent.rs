@@ -35,6 +35,7 @@ fn request(command: String) -> ShellRequest {
         cancel: CancellationToken::new(),
         keep_bytes: 1024,
         hardened: None,
+        errors_apart: false,
     }
 }
 

@@ -47,24 +47,6 @@ pub(in super::super) fn compressor(_: &mut Judge<'_>, call: &Call<'_>) -> Judged
     }
 }
 
-const UNZIP: Options =
-    Options { allowed: "-l -p -v -t -Z -q -1 -2", refused: &[("-o -n -u -f -d", "it unpacks files")], stop: false };
-
-/// `unzip`, which takes a dash among its letters for "not": `-l -- -l` unpacks.
-pub(in super::super) fn unzip(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
-    if call.args.iter().any(|arg| arg.known() == Some("--")) {
-        return Err(call.refusal("--", "it turns the next option round", "Leave it out."));
-    }
-    let parsed = UNZIP.parse(call.name, call.args)?;
-    if !parsed.has(&["-l", "-p", "-t", "-Z"]) {
-        return Err(call.refusal("", "it unpacks files", "Use unzip -l, or -p to see a file."));
-    }
-    match parsed.operands.iter().all(|operand| operand.known().is_some()) {
-        true => Ok(()),
-        false => Err(call.refusal("", "the names of its files are not known beforehand", "Write them out.")),
-    }
-}
-
 pub(in super::super) fn tar(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     // The old form: the first word is letters without a dash.
     let mut args = call.args.to_vec();
