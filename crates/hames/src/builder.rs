@@ -9,7 +9,7 @@ use hames_protocol::{
     NobodyAnswers, Sampling, ThinkingLevel,
 };
 use hames_skills::Instructions;
-use hames_tools::{Door, DoorParts, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
+use hames_tools::{Door, DoorParts, FsProvider, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
 use hames_workspace::files::{LocalFs, LocalFsOptions, Overlay};
 use hames_workspace::shell::{LocalShell, LocalShellOptions};
 use hames_workspace::web::WebOptions;
@@ -29,6 +29,7 @@ pub struct AgentBuilder {
     web: WebOptions,
     instructions: Vec<Instructions>,
     denied: Vec<PathBuf>,
+    files: Option<Arc<dyn FsProvider>>,
     shell: Option<Arc<dyn ShellProvider>>,
     blobs: Arc<dyn BlobStore>,
     approver: Arc<dyn Approver>,
@@ -55,6 +56,7 @@ impl AgentBuilder {
             web: WebOptions::default(),
             instructions: Vec::new(),
             denied: Vec::new(),
+            files: None,
             shell: None,
             blobs: Arc::new(MemoryBlobs::default()),
             approver: Arc::new(NobodyAnswers),
@@ -92,6 +94,47 @@ impl AgentBuilder {
     /// Places no file tool reaches, even approved.
     pub fn deny(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
         self.denied.extend(places);
+        self
+    }
+
+    /// Files from somewhere else than the folder: memory, a database, a provider of your own. It says itself what cannot be
+    /// reached; commands do not see it unless the [`shell`](Self::shell) that is given along does.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use hames::AgentBuilder;
+    /// # use hames::agent::{Nobody, Ports, RunControl, RunInput, Session, SystemClock};
+    /// # use hames::model::{ScriptedModel, ScriptedTurn};
+    /// # use hames::protocol::{MemoryLog, Mode, Part, SessionCreated, SessionId, Settings};
+    /// use hames::tools::FsProvider;
+    /// use hames::workspace::{files::MemoryFs, library, shell::{Reply, ScriptedShell}};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::new([
+    /// #     ScriptedTurn::calls(&[("writeFile", r#"{"filePath":"notes.txt","content":"hello"}"#)]),
+    /// #     ScriptedTurn::calls(&[("bash", r#"{"command":"make check"}"#)]),
+    /// #     ScriptedTurn::text("Done."),
+    /// # ]);
+    /// let files = MemoryFs::default();
+    /// let shell = Arc::new(ScriptedShell::new().on("make check", Reply::ok("3 passed\n")));
+    /// let mut agent = AgentBuilder::new("/workspace", Box::new(model))
+    ///     .files(Arc::new(files.clone()))
+    ///     .shell(shell.clone())
+    ///     .tools(library::tools())
+    ///     .build()?;
+    /// # let ports = Ports { log: Arc::new(MemoryLog::default()), clock: Arc::new(SystemClock) };
+    /// # let created = SessionCreated { name: "s".into(), folder: "/workspace".into(), settings: Settings::default() };
+    /// # let mut session = Session::create(ports, SessionId::generate(), created).await?;
+    /// # let input = RunInput { parts: vec![Part::text("Go.")], mode: Mode::Build, ..RunInput::default() };
+    /// # session.run(&mut agent, input, &RunControl::default(), Arc::new(Nobody)).await;
+    /// assert_eq!(files.read(&files.resolve("notes.txt")?, 100)?, b"hello");
+    /// assert_eq!(shell.commands(), ["make check"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn files(mut self, files: Arc<dyn FsProvider>) -> Self {
+        self.files = Some(files);
         self
     }
 
@@ -243,7 +286,13 @@ impl AgentBuilder {
             Some(tools) => ToolSet::new(tools),
             None => built_in(window_tokens, self.web),
         };
-        let fs = LocalFs::new(&self.folder, LocalFsOptions { denied: self.denied }).map_err(configuration)?;
+        let fs: Arc<dyn FsProvider> = match self.files {
+            Some(files) => files,
+            None => {
+                let options = LocalFsOptions { denied: self.denied };
+                Arc::new(LocalFs::new(&self.folder, options).map_err(configuration)?)
+            }
+        };
         let shell = match self.shell {
             Some(shell) => shell,
             None => Arc::new(plain_shell()?),
@@ -254,7 +303,7 @@ impl AgentBuilder {
         let door = Arc::new(Door::new(DoorParts {
             tools: tools.map_err(configuration)?,
             policy: self.policy,
-            fs: Arc::new(fs),
+            fs,
             preview: Some(Arc::new(Overlay::default())),
             shell,
             blobs: self.blobs,
