@@ -19,6 +19,8 @@ const MAX_STDOUT: usize = 50_000;
 const MAX_STDERR: usize = 10_000;
 /// Bytes of an answer.
 const CAP: u64 = 64 * 1024;
+/// Bytes of the quotes around a JSON text.
+const QUOTES: usize = 2;
 /// What `timeout` exits with for a command it killed.
 const TIMED_OUT: i32 = 124;
 
@@ -74,36 +76,41 @@ impl Tool for Bash {
             return Err(ToolFailure::cancelled());
         }
         let missing = outcome.total - (outcome.head.len() + outcome.tail.len()) as u64;
-        let (stdout_room, stderr_room) = (room(cx, MAX_STDOUT), room(cx, MAX_STDERR) / 4);
-        let stdout = cut(&outcome.head, &outcome.tail, missing, stdout_room.saturating_sub(stderr_room));
         let errors = outcome.errors.unwrap_or_default();
-        let mut stderr = cut(&errors.head, &errors.tail, errors.dropped, stderr_room);
+        // What the window has no room for is taken from stdout first.
+        let stderr_room = room(cx, usize::MAX) / 2;
+        let mut stderr = cut(&errors.head, &errors.tail, errors.dropped, MAX_STDERR, stderr_room);
+        let stdout_room = room(cx, usize::MAX).saturating_sub(json_bytes(&stderr));
+        let stdout = cut(&outcome.head, &outcome.tail, missing, MAX_STDOUT, stdout_room);
         let exit_code = match outcome.end {
             ShellEnd::Exited(code) => code,
             ShellEnd::Signalled(signal) => 128 + signal,
             ShellEnd::TimedOut | ShellEnd::Cancelled => {
-                stderr.push_str(&format!("\n(killed after {} ms)", timeout_ms(input)));
+                let line = if stderr.is_empty() || stderr.ends_with('\n') { "" } else { "\n" };
+                stderr.push_str(&format!("{line}(killed after {} ms)", timeout_ms(input)));
                 TIMED_OUT
             }
         };
-        let answer = json!({"stdout": stdout, "stderr": stderr.trim_start(), "exitCode": exit_code});
+        let answer = json!({"stdout": stdout, "stderr": stderr, "exitCode": exit_code});
         let whole = outcome.spool.map_or(Whole::None, |(path, dropped)| Whole::File { path, dropped });
         Ok(ToolOutput { whole, exit_code: Some(exit_code), ..ToolOutput::text(answer.to_string()) })
     }
 }
 
-/// A stream without terminal codes, its beginning kept where it is too long; `room` counts bytes of the JSON text.
-fn cut(head: &[u8], tail: &[u8], missing: u64, room: usize) -> String {
-    let text = clean(&[head, tail].concat());
+/// A stream without terminal codes: its first `chars` characters, and no more than `room` bytes of JSON.
+fn cut(head: &[u8], tail: &[u8], missing: u64, chars: usize, room: usize) -> String {
+    // Where something is missing between them, the beginning alone is one piece.
+    let text = if missing == 0 { clean(&[head, tail].concat()) } else { clean(head) };
     let mut used = 0;
-    let end = text.char_indices().find(|(_, c)| {
-        used += json_bytes(c.encode_utf8(&mut [0; 4])) - 2;
-        used > room
+    let end = text.char_indices().enumerate().find(|(ordinal, (_, c))| {
+        used += json_bytes(c.encode_utf8(&mut [0; 4])) - QUOTES;
+        *ordinal >= chars || used > room
     });
-    let kept = end.map_or(text.as_str(), |(end, _)| &text[..end]);
-    let omitted = (text.len() - kept.len()) as u64 + missing;
+    let kept = end.map_or(text.as_str(), |(_, (end, _))| &text[..end]);
+    let behind = if missing == 0 { 0 } else { missing + tail.len() as u64 };
+    let omitted = text[kept.len()..].chars().count() as u64 + behind;
     match omitted {
         0 => text,
-        _ => format!("{kept}\n... (truncated, {omitted} bytes omitted)"),
+        _ => format!("{kept}\n... (truncated, {omitted} chars omitted)"),
     }
 }

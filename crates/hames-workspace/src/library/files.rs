@@ -260,7 +260,7 @@ fn list(cx: &ToolCx, name: &str, recursive: bool, offset: usize, limit: usize) -
     if cx.fs.stat(&folder)?.kind == FileKind::File {
         return Err(ToolFailure::failed(format!("{} is a file; use readFile to see it", folder.shown)));
     }
-    let found = if recursive {
+    let found: Vec<(String, FileKind)> = if recursive {
         below(cx, &folder)?
     } else {
         cx.fs.list(&folder)?.into_iter().map(|entry| (entry.name, entry.kind)).collect()
@@ -276,7 +276,10 @@ fn list(cx: &ToolCx, name: &str, recursive: bool, offset: usize, limit: usize) -
     let entry = |(name, kind): &(String, FileKind)| json!({"name": name, "type": kind_name(*kind)});
     let wanted = found.iter().skip(offset - 1).take(limit).map(entry);
     let entries: Vec<Value> = wanted.take_while(|entry| fits(entry, &mut used)).collect();
-    let part = Part::of("entries", offset, entries.len(), found.len());
+    let mut part = Part::of("entries", offset, entries.len(), found.len());
+    if recursive && found.len() >= MAX_ENTRIES {
+        part.status.push_str(&format!(" Only the first {MAX_ENTRIES} were counted; list a folder below."));
+    }
     let answer = json!({
         "dirPath": name, "count": entries.len(), "totalCount": found.len(), "fromEntry": part.from,
         "toEntry": part.to, "status": part.status, "entries": entries,
