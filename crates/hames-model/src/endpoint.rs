@@ -146,6 +146,15 @@ impl Endpoint {
         self
     }
 
+    /// What in the base URL may be a secret: a password before the host, and the values of its query but for a version.
+    fn in_url(&self) -> impl Iterator<Item = &str> {
+        let (front, query) = self.base_url.split_once('?').unwrap_or((&self.base_url, ""));
+        let authority = front.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+        let password = authority.rsplit_once('@').and_then(|(user, _)| user.split_once(':')).map(|(_, word)| word);
+        let values = query.split('#').next().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+        password.into_iter().chain(values.filter(|(name, _)| !name.contains("version")).map(|(_, value)| value))
+    }
+
     /// Every text that must not appear in a log or an error.
     pub(crate) fn secrets(&self) -> Vec<&str> {
         /// A value shorter than this (`1`, `true`, the `ollama` that a local server is given for a key) is no secret,
@@ -156,7 +165,7 @@ impl Endpoint {
             // The scheme of `Bearer …` is not the secret.
             value.rsplit_once(' ').map_or(value.as_str(), |(_, last)| last)
         });
-        keys.chain(headers).filter(|value| value.len() >= SHORTEST).collect()
+        keys.chain(headers).chain(self.in_url()).filter(|value| value.len() >= SHORTEST).collect()
     }
 }
 
@@ -191,6 +200,22 @@ mod tests {
         {
             let endpoint = Endpoint::new("p", "http://127.0.0.1:1").with_key(key);
             assert_eq!(endpoint.secrets(), if secret { vec![key.trim()] } else { vec![] }, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_url_carries_is_a_secret_too() {
+        for (url, secrets) in [
+            ("https://h/v1?key=abcdefgh1", vec!["abcdefgh1"]),
+            ("https://u:passw0rd1@h/v1?api-version=2025-01-01&sig=zyxwvuts", vec!["passw0rd1", "zyxwvuts"]),
+            ("https://h/v1?api-version=2025-01-01", vec![]),
+            ("https://h/v1", vec![]),
+            ("h/a@b:c?x", vec![]),
+            ("https://h?k=abcdefgh#f=ijklmnop", vec!["abcdefgh"]),
+            ("", vec![]),
+            ("?=&&==", vec![]),
+        ] {
+            assert_eq!(Endpoint::new("p", url).secrets(), secrets, "{url}");
         }
     }
 

@@ -112,7 +112,7 @@ pub(super) fn import(ground: &Ground<'_>, file: &Path, replace: bool, keep: bool
                 }
                 Some(old) if same_but_for_keys(&old, new) => "is the same already:",
                 Some(_) if keep => "kept as it is:",
-                Some(old) if replace || may_replace(name)? => {
+                Some(old) if replace || may_replace(name, new)? => {
                     edit.put_provider(name, &with_old_key(new.clone(), &old))?;
                     "replaced"
                 }
@@ -158,8 +158,12 @@ fn same_but_for_keys(old: &Value, new: &Value) -> bool {
     old == new || (in_new.is_empty() && bare_old == bare_new)
 }
 
-/// A key that did not come along is kept.
+/// A key that did not come along is kept, unless it would go to another place than before: whoever made the file could
+/// have it sent to himself.
 fn with_old_key(mut new: Value, old: &Value) -> Value {
+    if !same_place(old, &new) {
+        return new;
+    }
     let has_key = ["api_key", "api_key_env"].iter().any(|key| new.get(key).is_some());
     if !has_key && let Some(key) = old.get("api_key") {
         new["api_key"] = key.clone();
@@ -174,8 +178,24 @@ fn with_old_key(mut new: Value, old: &Value) -> Value {
     new
 }
 
-fn may_replace(name: &str) -> Result<bool, Stop> {
-    ask(&format!("There is a provider {} already, with other settings. Replace it?", clean::line(name))).ok_or_else(|| {
+/// Scheme, host and port of a provider's base URL, without what may stand before the host.
+fn place(provider: &Value) -> Option<String> {
+    let url = provider.get("base_url")?.as_str()?.trim().to_ascii_lowercase();
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Some(format!("{scheme}://{host}"))
+}
+
+fn same_place(old: &Value, new: &Value) -> bool {
+    place(old).is_some() && place(old) == place(new)
+}
+
+fn may_replace(name: &str, new: &Value) -> Result<bool, Stop> {
+    let address = place(new).map_or(String::new(), |place| format!(" (the new one is at {})", clean::line(&place)));
+    let question =
+        format!("There is a provider {} already, with other settings{address}. Replace it?", clean::line(name));
+    ask(&question).ok_or_else(|| {
         Stop::usage(format!(
             "there is a provider \"{}\" already, with other settings; say --replace or --keep. Nothing was imported",
             clean::line(name)
@@ -209,24 +229,36 @@ mod tests {
 
     #[test]
     fn a_key_that_does_not_come_along_is_kept() {
-        let old = json!({"base_url": "a", "api_key": "old", "headers": {"X-Token": "t", "X-Title": "gone"}});
+        let old = json!({"base_url": "https://a/v1", "api_key": "old", "headers": {"X-Token": "t", "X-Title": "gone"}});
+        let kept = |url: &str| json!({"base_url": url, "api_key": "old", "headers": {"X-Token": "t"}});
+        let bare = |url: &str| json!({"base_url": url});
         for (new, expected) in [
-            (json!({"base_url": "b"}), json!({"base_url": "b", "api_key": "old", "headers": {"X-Token": "t"}})),
+            (bare("https://a/v2"), kept("https://a/v2")),
+            (bare("HTTPS://A/other?x=1"), kept("HTTPS://A/other?x=1")),
+            (bare("https://user@a/v1"), kept("https://user@a/v1")),
+            // To another host, port or scheme no key goes along by itself.
+            (bare("https://b/v1"), bare("https://b/v1")),
+            (bare("http://a/v1"), bare("http://a/v1")),
+            (bare("https://a:8443/v1"), bare("https://a:8443/v1")),
+            (bare("https://a.evil.example/v1"), bare("https://a.evil.example/v1")),
+            (bare("https://a@evil.example/v1"), bare("https://a@evil.example/v1")),
+            (bare("a"), bare("a")),
+            (json!({}), json!({})),
             (
-                json!({"base_url": "b", "api_key": "new", "headers": {"X-Token": "u"}}),
-                json!({"base_url": "b", "api_key": "new", "headers": {"X-Token": "u"}}),
+                json!({"base_url": "https://a", "api_key": "new", "headers": {"X-Token": "u"}}),
+                json!({"base_url": "https://a", "api_key": "new", "headers": {"X-Token": "u"}}),
             ),
             (
-                json!({"base_url": "b", "api_key_env": "V"}),
-                json!({"base_url": "b", "api_key_env": "V", "headers": {"X-Token": "t"}}),
+                json!({"base_url": "https://a", "api_key_env": "V"}),
+                json!({"base_url": "https://a", "api_key_env": "V", "headers": {"X-Token": "t"}}),
             ),
         ] {
             assert_eq!(with_old_key(new, &old), expected);
         }
-        assert!(same_but_for_keys(&old, &json!({"base_url": "a", "headers": {"X-Title": "gone"}})));
+        assert!(same_but_for_keys(&old, &json!({"base_url": "https://a/v1", "headers": {"X-Title": "gone"}})));
         assert!(!same_but_for_keys(
             &old,
-            &json!({"base_url": "a", "api_key": "other", "headers": {"X-Token": "t", "X-Title": "gone"}})
+            &json!({"base_url": "https://a/v1", "api_key": "other", "headers": {"X-Token": "t", "X-Title": "gone"}})
         ));
         assert!(!same_but_for_keys(&old, &json!({"base_url": "b"})));
     }
