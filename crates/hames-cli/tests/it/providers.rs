@@ -321,7 +321,7 @@ fn export_leaves_keys_out_unless_asked_and_import_takes_it_again() {
 
 #[test]
 fn an_import_asks_about_what_is_there_and_keeps_the_key_that_did_not_come_along() {
-    let incoming = r#"{"model": "x/y", "providers": {"a": {"base_url": "http://new"}, "b": {"base_url": "http://b", "api_key_env": "B"}, "c": {"base_url": "http://c"}}}"#;
+    let incoming = r#"{"model": "x/y", "providers": {"a": {"base_url": "http://a/v2"}, "b": {"base_url": "http://b", "api_key_env": "B"}, "c": {"base_url": "http://c"}}}"#;
     let user = User::new();
     user.write_config(SHARED);
     let refused = user.run_with_stdin(&["providers", "import", "-"], incoming.as_bytes());
@@ -336,15 +336,22 @@ fn an_import_asks_about_what_is_there_and_keeps_the_key_that_did_not_come_along(
             && kept.err.contains("added c"),
         "{kept:?}"
     );
-    assert!(config(&user).contains("http://a") && config(&user).contains("\"a/m\""));
+    assert!(!config(&user).contains("http://a/v2") && config(&user).contains("\"a/m\""));
 
     let replaced = user.run_with_stdin(&["providers", "import", "-", "--replace"], incoming.as_bytes());
     assert!(replaced.err.contains("replaced a"), "{replaced:?}");
     let file = config(&user);
-    for part in ["http://new", KEY, "hdr-secret", "// comment", "\"x/y\""] {
+    for part in ["http://a/v2", KEY, "hdr-secret", "// comment", "\"x/y\""] {
         assert!(file.contains(part), "{part}\n{file}");
     }
     assert!(!file.contains("odd") && !file.contains("X-Title"), "{file}");
+
+    // At another address the key that lies here has no business.
+    let elsewhere = r#"{"providers": {"a": {"base_url": "http://elsewhere"}}}"#;
+    let moved = user.run_with_stdin(&["providers", "import", "-", "--replace"], elsewhere.as_bytes());
+    assert!(moved.err.contains("replaced a"), "{moved:?}");
+    let file = config(&user);
+    assert!(file.contains("http://elsewhere") && !file.contains(KEY) && !file.contains("hdr-secret"), "{file}");
 
     for (text, says) in [
         ("{\"providers\": {\"a\": {\"base_url\": 5}}}", "standard input:1: providers.a.base_url"),
