@@ -98,10 +98,13 @@ fn contents(fs: &dyn FsProvider) -> BTreeMap<String, String> {
     found
 }
 
+/// The text of a result, or of why there is none.
+type Answer = Result<String, String>;
+
 /// What the door answers to one call after the other.
 async fn answers(fs: &Arc<dyn FsProvider>, calls: &[(String, Value)]) -> Vec<Value> {
     let given = through_the_door(fs, hames_workspace::library::tools(), Mode::Build, calls).await;
-    let read = |answer: Result<String, String>| match answer {
+    let read = |answer: Answer| match answer {
         Ok(text) => serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")),
         Err(error) => json!({"failed": error}),
     };
@@ -114,7 +117,7 @@ async fn through_the_door(
     tools: Vec<Arc<dyn Tool>>,
     mode: Mode,
     calls: &[(String, Value)],
-) -> Vec<Result<String, String>> {
+) -> Vec<Answer> {
     let recorder = Arc::new(Recorder::default());
     let door = Door::new(DoorParts {
         tools: ToolSet::new(tools).unwrap(),
@@ -266,7 +269,7 @@ async fn the_built_in_tools_say_the_same_on_every_filesystem() {
     .map(|(tool, input)| (tool.to_owned(), input))
     .into();
     for mode in [Mode::Build, Mode::Analyze] {
-        let mut first: Option<(Vec<Result<String, String>>, BTreeMap<String, String>)> = None;
+        let mut first: Option<(Vec<Answer>, BTreeMap<String, String>)> = None;
         for (kind, fs, _scratch) in filesystems(&files) {
             let given = through_the_door(&fs, hames_workspace::tools(), mode, &calls).await;
             let there = contents(fs.as_ref());
