@@ -21,6 +21,18 @@ pub struct FsPath {
     pub identity: Option<(u64, u64)>,
 }
 
+impl FsPath {
+    /// The path of an entry below or outside `root`, without links on its way.
+    pub fn new(root: &Path, abs: PathBuf, identity: Option<(u64, u64)>) -> Self {
+        let shown = match abs.strip_prefix(root) {
+            Ok(relative) if relative.as_os_str().is_empty() => ".".into(),
+            Ok(relative) => relative.to_string_lossy().into_owned(),
+            Err(_) => abs.to_string_lossy().into_owned(),
+        };
+        Self { shown, inside: abs.starts_with(root), identity, abs }
+    }
+}
+
 /// What kind of thing a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {

@@ -64,3 +64,4 @@ pub use secrets::Secrets;
 pub use set::{ToolSet, ToolSetError};
 pub use shell::*;
 pub use tool::*;
+pub use walk::VERSION_CONTROL;

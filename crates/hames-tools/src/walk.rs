@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use crate::{FileKind, FsError, FsPath, FsProvider, WalkEntry, WalkOptions};
 
-/// Folders of version control, hidden from every walk.
-const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+/// Where version control keeps its own files, hidden from every walk: of no use to a model, and large.
+pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 pub(crate) fn walk<F: FsProvider + ?Sized>(
     fs: &F,

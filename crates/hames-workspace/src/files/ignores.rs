@@ -1,126 +1,94 @@
 //! What ignore files hide, read through any filesystem.
 //!
-//! The rules are those of [`walk`](super::walk) over the local one: `.ignore` before `.gitignore` before
-//! `.git/info/exclude`, nearer files before those above. In a repository they come from all of it, elsewhere from the
-//! root downwards, for a walk outside from where that begins, and never from above. Each folder's files are read once.
+//! The rules are those of [`rules`], as for [`walk`](super::walk) over the local one. In a repository they come from all
+//! of it, elsewhere from the root downwards, for a walk outside from where that begins, and never from above. Each
+//! folder's files are read once, and only when something below it is asked about.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hames_tools::{FileKind, FsPath, FsProvider};
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Where version control keeps its own files: of no use to a model, and large.
-pub(super) const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
-
-/// Bytes of an ignore file that are read: a larger one is no list of patterns.
-const MAX_RULES: u64 = 1024 * 1024;
+use super::rules::{self, MAX_RULES, Rules};
 
 /// The rules of one filesystem, as far as they were needed.
 pub(super) struct Ignores<'f> {
     fs: &'f dyn FsProvider,
     /// The topmost folder whose rules count.
     top: PathBuf,
-    folders: HashMap<PathBuf, Rc<Rules>>,
-}
-
-/// The rules of one folder.
-struct Rules {
-    ignore: Gitignore,
-    gitignore: Gitignore,
-    exclude: Gitignore,
-    /// A repository begins here: what Git is told above does not count below.
-    is_repository: bool,
+    in_repository: bool,
+    /// Those of the folders that were looked at; most have none.
+    folders: HashMap<PathBuf, Option<Rc<Rules>>>,
 }
 
 impl<'f> Ignores<'f> {
     /// The rules for a walk from a folder.
     pub(super) fn new(fs: &'f dyn FsProvider, from: &Path) -> Self {
         let root = fs.root();
-        let is_repository = |folder: &&Path| [".git", ".jj"].iter().any(|name| stat(fs, &folder.join(name)).is_some());
+        let begins = |folder: &Path| rules::begins_repository(|name| stat(fs, &folder.join(name)).is_some());
+        let in_repository = root.ancestors().any(begins);
         // `.ignore` files count above the repository too, so in one everything above does.
-        let top = if root.ancestors().any(|folder| is_repository(&folder)) {
-            Path::new("/")
-        } else if from.starts_with(root) {
-            root
-        } else {
-            from
+        let top = match in_repository {
+            true => Path::new("/"),
+            false if from.starts_with(root) => root,
+            false => from,
         };
-        Self { fs, top: top.to_owned(), folders: HashMap::new() }
+        Self { fs, top: top.to_owned(), in_repository, folders: HashMap::new() }
     }
 
     /// Whether an entry is hidden, those above it left aside.
     pub(super) fn hide(&mut self, path: &Path, is_dir: bool) -> bool {
-        let mut found: [Option<bool>; 3] = [None; 3];
-        let mut above_repository = false;
         let top = self.top.clone();
-        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&top)) {
-            let rules = self.of(folder);
-            let kinds = [Some(&rules.ignore), Some(&rules.gitignore), Some(&rules.exclude)];
-            for (kind, rules) in kinds.into_iter().enumerate() {
-                let counts = kind == 0 || !above_repository;
-                if let Some(rules) = rules.filter(|_| counts && found[kind].is_none()) {
-                    found[kind] = match rules.matched(path, is_dir) {
-                        Match::None => None,
-                        Match::Ignore(_) => Some(true),
-                        Match::Whitelist(_) => Some(false),
-                    };
-                }
-            }
-            above_repository |= rules.is_repository;
-        }
-        found.into_iter().flatten().next().unwrap_or(false)
+        let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&top));
+        let rules: Vec<_> = above.filter_map(|folder| self.of(folder)).collect();
+        rules::hide(rules.iter().map(Rc::as_ref), self.in_repository, path, is_dir)
     }
 
-    fn of(&mut self, folder: &Path) -> Rc<Rules> {
+    fn of(&mut self, folder: &Path) -> Option<Rc<Rules>> {
         if let Some(known) = self.folders.get(folder) {
             return known.clone();
         }
-        let rules = |name: &str| rules(self.fs, folder, &folder.join(name));
-        let is_repository = stat(self.fs, &folder.join(".git")).is_some();
-        let read = Rc::new(Rules {
-            ignore: rules(".ignore"),
-            gitignore: rules(".gitignore"),
-            exclude: if is_repository { rules(".git/info/exclude") } else { Gitignore::empty() },
-            is_repository,
-        });
+        let has = |name: &str| stat(self.fs, &folder.join(name)).is_some();
+        let read = Rules::read(folder, has, |name| content(self.fs, &folder.join(name))).map(Rc::new);
         self.folders.insert(folder.to_owned(), read.clone());
         read
     }
 }
 
-/// The path of an entry without links on its way.
-pub(super) fn fs_path(fs: &dyn FsProvider, abs: PathBuf) -> FsPath {
-    let root = fs.root();
-    let shown = match abs.strip_prefix(root) {
-        Ok(relative) if relative.as_os_str().is_empty() => ".".into(),
-        Ok(relative) => relative.to_string_lossy().into_owned(),
-        Err(_) => abs.to_string_lossy().into_owned(),
-    };
-    FsPath { shown, inside: abs.starts_with(root), identity: None, abs }
-}
-
 fn stat(fs: &dyn FsProvider, path: &Path) -> Option<FileKind> {
-    fs.stat(&fs_path(fs, path.to_owned())).ok().map(|stat| stat.kind)
+    fs.stat(&FsPath::new(fs.root(), path.to_owned(), None)).ok().map(|stat| stat.kind)
 }
 
-/// The rules of one file; none where it cannot be read.
-fn rules(fs: &dyn FsProvider, folder: &Path, file: &Path) -> Gitignore {
-    let content = match stat(fs, file) {
-        Some(FileKind::File) => fs.read(&fs_path(fs, file.to_owned()), MAX_RULES).ok(),
-        Some(FileKind::Link) => {
-            file.to_str().and_then(|text| fs.resolve(text).ok()).and_then(|path| fs.read(&path, MAX_RULES).ok())
-        }
-        _ => None,
+/// The content of an ignore file; none where it cannot be read, or is a link that leads out of the root.
+fn content(fs: &dyn FsProvider, file: &Path) -> Option<Vec<u8>> {
+    let path = match stat(fs, file)? {
+        FileKind::Link => fs.resolve(file.to_str()?).ok().filter(|led_to| led_to.inside)?,
+        _ => FsPath::new(fs.root(), file.to_owned(), None),
     };
-    let Some(content) = content else { return Gitignore::empty() };
-    let mut builder = GitignoreBuilder::new(folder);
-    let text = String::from_utf8_lossy(&content);
-    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
-        // A line that is no pattern hides nothing; the others still do.
-        let _ = builder.add_line(None, line);
+    fs.read(&path, MAX_RULES).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::local::{LocalFs, LocalFsOptions};
+    use super::*;
+
+    #[test]
+    fn a_linked_ignore_file_counts_only_where_it_leads_inside() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("list"), "hidden\n").unwrap();
+        for (target, hides) in [("rules/list", true), ("../list", false), ("../missing", false), ("rules", false)] {
+            let root = scratch.path().join("w");
+            std::fs::create_dir_all(root.join("rules")).unwrap();
+            std::fs::write(root.join("rules/list"), "hidden\n").unwrap();
+            symlink(target, root.join(".ignore")).unwrap();
+            let fs = LocalFs::new(&root, LocalFsOptions::default()).unwrap();
+            let root = fs.root().to_owned();
+            assert_eq!(Ignores::new(&fs, &root).hide(&root.join("hidden"), false), hides, "{target}");
+            std::fs::remove_file(root.join(".ignore")).unwrap();
+        }
     }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
 }

@@ -6,9 +6,9 @@
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 
-use hames_tools::{DirEntry, FileKind, FileStat, FsError, FsPath, FsProvider, WalkEntry, WalkOptions};
+use hames_tools::{DirEntry, FileKind, FileStat, FsError, FsPath, FsProvider, VERSION_CONTROL, WalkEntry, WalkOptions};
 
-use super::ignores::{Ignores, VERSION_CONTROL, fs_path};
+use super::ignores::Ignores;
 use super::stage;
 
 /// Walks over `fs` with nothing but its other methods.
@@ -57,7 +57,7 @@ pub(super) fn walk(
 }
 
 fn look(fs: &dyn FsProvider, folder: &FsPath, entry: &DirEntry) -> Option<WalkEntry> {
-    let path = fs_path(fs, folder.abs.join(&entry.name));
+    let path = FsPath::new(fs.root(), folder.abs.join(&entry.name), None);
     let stat = fs.stat(&path).ok()?;
     if stat.kind == FileKind::Link {
         return Some(link(fs, path, stat.modified_ns));

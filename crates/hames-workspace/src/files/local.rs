@@ -180,22 +180,14 @@ impl LocalFs {
             |_| String::new(),
             |(ground, missing)| {
                 let base = if path.inside { &self.root } else { Path::new("/") };
-                suggest::instead_of(&ground.anchor, missing, |near| self.shown(&base.join(near)))
+                suggest::instead_of(&ground.anchor, missing, |near| self.fs_path(base.join(near), None).shown)
             },
         );
         FsError::NotFound { path: path.shown.clone(), hint }
     }
 
-    fn shown(&self, abs: &Path) -> String {
-        match abs.strip_prefix(&self.root) {
-            Ok(relative) if relative.as_os_str().is_empty() => ".".into(),
-            Ok(relative) => relative.to_string_lossy().into_owned(),
-            Err(_) => abs.to_string_lossy().into_owned(),
-        }
-    }
-
     pub(super) fn fs_path(&self, abs: PathBuf, identity: Option<(u64, u64)>) -> FsPath {
-        FsPath { shown: self.shown(&abs), inside: abs.starts_with(&self.root), identity, abs }
+        FsPath::new(&self.root, abs, identity)
     }
 
     /// Whether a folder holds something that its listing leaves out.

@@ -17,10 +17,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use hames_tools::{FileKind, FsError, FsPath, FsProvider, WalkEntry, WalkOptions};
+use hames_tools::{FileKind, FsError, FsPath, FsProvider, VERSION_CONTROL, WalkEntry, WalkOptions};
 
 use super::denied::DeniedNow;
-use super::ignores::VERSION_CONTROL;
 use super::local::{LocalFs, wrong_kind};
 use super::rules::{self, MAX_RULES, Rules};
 use super::stage;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use hames_tools::{FileKind, FsError, FsPath, ToolCx, ToolFailure, WalkEntry, WalkOptions};
 
+use super::pattern::Filter;
+
 /// Entries one search looks at: a guard for memory and time in trees nobody meant to search.
 const MAX_ENTRIES: usize = 500_000;
 
@@ -58,6 +60,24 @@ pub(super) struct Search<'a> {
     pub(super) max_depth: Option<usize>,
     /// The reading of the pattern that a path relative to the start fits; smaller is more literal.
     pub(super) reading_of: &'a dyn Fn(&str) -> Option<usize>,
+}
+
+/// Where a search by content starts, and the files it looks into: a file that is named, whatever filter and ignore files
+/// say, or what fits below a folder.
+pub(super) fn searched(
+    cx: &ToolCx,
+    path: &str,
+    filter: &Filter,
+    no_ignore: bool,
+) -> Result<(FsPath, Finding), ToolFailure> {
+    let (from, kind, size) = start(cx, path)?;
+    let finding = if kind == FileKind::Dir {
+        let reading_of = |path: &str| filter.reading_of(path);
+        find(cx, &from, &Search { want: Want::Files, no_ignore, max_depth: None, reading_of: &reading_of })?
+    } else {
+        Finding { found: vec![Found { path: from.clone(), size }], ..Finding::default() }
+    };
+    Ok((from, finding))
 }
 
 /// Everything below `from` that fits; of several readings only what fits the most literal one.

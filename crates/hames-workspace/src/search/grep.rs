@@ -5,12 +5,12 @@ use std::io::{self, Read};
 use async_trait::async_trait;
 use grep_searcher::Searcher;
 use hames_protocol::{Declaration, Effect, Label, Resource, ToolSpec};
-use hames_tools::{FileKind, Tool, ToolCx, ToolFailure, ToolOutput};
+use hames_tools::{Tool, ToolCx, ToolFailure, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::args::Args;
-use super::find::{Finding, Found, Search, Want, find, start};
+use super::find::{Found, searched};
 use super::hits::{FileHits, Hits, MAX_MATCHES};
 use super::needle::Needle;
 use super::page::{Page, Window, tail};
@@ -186,15 +186,7 @@ impl Request {
     }
 
     fn answer(&self, cx: &ToolCx) -> Result<String, ToolFailure> {
-        let (from, kind, size) = start(cx, &self.path)?;
-        let finding = if kind == FileKind::Dir {
-            let reading_of = |path: &str| self.filter.reading_of(path);
-            let no_ignore = self.no_ignore;
-            find(cx, &from, &Search { want: Want::Files, no_ignore, max_depth: None, reading_of: &reading_of })?
-        } else {
-            // A file that is named is searched, whatever glob and ignore files say.
-            Finding { found: vec![Found { path: from.clone(), size }], ..Finding::default() }
-        };
+        let (from, finding) = searched(cx, &self.path, &self.filter, self.no_ignore)?;
         let mut tally = Tally::default();
         let mut hits = Hits::new(self.window, self.context, self.mode == Mode::Content);
         let mut list = Page::new(self.window);

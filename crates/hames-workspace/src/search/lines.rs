@@ -3,9 +3,9 @@
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
-use hames_tools::{FileKind, ToolCx, ToolFailure};
+use hames_tools::{ToolCx, ToolFailure};
 
-use super::find::{Finding, Found, Search, Want, find, start};
+use super::find::searched;
 use super::grep::{MAX_FILE, Watched};
 use super::hits::{MAX_LINE, MAX_MATCHES, excerpt};
 use super::needle::Needle;
@@ -37,13 +37,7 @@ pub(crate) fn lines(cx: &ToolCx, wanted: &Lines) -> Result<(Vec<Line>, usize), T
     let filter = Filter::parse(&wanted.glob)
         .map_err(|e| ToolFailure::invalid(format!("glob {:?} is no valid glob: {e}", wanted.glob)))?;
     let needle = Needle::compile(&wanted.pattern, wanted.ignore_case).map_err(ToolFailure::invalid)?;
-    let (from, kind, size) = start(cx, &wanted.path)?;
-    let finding = if kind == FileKind::Dir {
-        let reading_of = |path: &str| filter.reading_of(path);
-        find(cx, &from, &Search { want: Want::Files, no_ignore: false, max_depth: None, reading_of: &reading_of })?
-    } else {
-        Finding { found: vec![Found { path: from, size }], ..Finding::default() }
-    };
+    let (_, finding) = searched(cx, &wanted.path, &filter, false)?;
     let mut searcher = needle.searcher(0);
     let (mut page, mut total) = (Vec::new(), 0);
     for file in finding.found.iter().filter(|file| file.size <= MAX_FILE) {

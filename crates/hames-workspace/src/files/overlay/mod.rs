@@ -30,7 +30,6 @@ use hames_tools::{
 };
 use tokio::runtime::Handle;
 
-use super::ignores;
 use super::local::{io_failure, wrong_kind};
 use super::resolve::Ending;
 use super::suggest;
@@ -113,7 +112,7 @@ impl OverlayFs {
 
     /// The path of an entry without links on its way.
     fn fs_path(&self, abs: PathBuf, identity: Option<(u64, u64)>) -> FsPath {
-        FsPath { identity, ..ignores::fs_path(self, abs) }
+        FsPath::new(self.root(), abs, identity)
     }
 
     /// The error for a path with nothing there.

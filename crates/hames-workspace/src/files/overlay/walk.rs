@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use hames_protocol::Proposal;
-use hames_tools::{FileKind, FsError, FsPath, WalkEntry, WalkOptions};
+use hames_tools::{FileKind, FsError, FsPath, VERSION_CONTROL, WalkEntry, WalkOptions};
 
-use super::super::ignores::{Ignores, VERSION_CONTROL};
+use super::super::ignores::Ignores;
 use super::super::listed;
 use super::view::{self, Seen};
 use super::{OverlayFs, stat_of};

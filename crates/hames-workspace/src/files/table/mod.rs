@@ -130,11 +130,9 @@ impl<N: Nodes> TableFs<N> {
     }
 
     fn fs_path(&self, key: &str) -> FsPath {
-        let (abs, shown) = match key {
-            "" => (self.root.clone(), ".".to_owned()),
-            key => (self.root.join(key), key.to_owned()),
-        };
-        FsPath { abs, shown, inside: true, identity: None }
+        // Joined to nothing a path would get a slash at its end.
+        let abs = if key.is_empty() { self.root.clone() } else { self.root.join(key) };
+        FsPath::new(&self.root, abs, None)
     }
 
     /// What is at a path, or why there is nothing.

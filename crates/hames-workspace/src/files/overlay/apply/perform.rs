@@ -8,7 +8,6 @@ use std::sync::Arc;
 use hames_protocol::{BlobRef, BlobSource, BlobStore, CallId, Event, FileChanged, SessionId};
 use hames_tools::{FileKind, FsError, FsPath, FsProvider, Staged, StagedChange};
 
-use super::super::super::ignores::fs_path;
 use super::super::super::write::hash_of;
 use super::super::content::Contents;
 use super::plan::{Found, Mismatch, Plan, Removal, Writing};
@@ -45,7 +44,7 @@ pub(super) struct Performed {
 
 impl Disk {
     fn path(&self, path: &str) -> FsPath {
-        fs_path(self.fs.as_ref(), PathBuf::from(path))
+        FsPath::new(self.fs.root(), PathBuf::from(path), None)
     }
 
     /// Looks at everything that is picked.

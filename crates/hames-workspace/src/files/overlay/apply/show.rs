@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hames_protocol::{BlobRef, CallId, ChangeKind, Diff, Proposal, SessionState, is_unprintable};
-use hames_tools::FsError;
+use hames_tools::{FsError, FsPath};
 
 use super::super::super::change::MAX_EDITED;
 use super::super::super::diff;
-use super::super::super::ignores::fs_path;
 use super::super::super::text::Text;
 use super::Changes;
 use super::perform::Disk;
@@ -88,7 +87,7 @@ impl Changes {
 
 impl Disk {
     fn open_change(&self, path: &str, proposal: &Proposal, found: Option<&Found>) -> OpenChange {
-        let at = fs_path(self.fs.as_ref(), path.into());
+        let at = FsPath::new(self.fs.root(), path.into(), None);
         let now = match found {
             Some(Found::File { .. }) => Some(self.fs.read(&at, MAX_EDITED)),
             Some(Found::Link { .. }) => Some(self.fs.read_link(&at)),
@@ -121,7 +120,7 @@ impl Disk {
     fn open_folder(&self, path: &str) -> OpenChange {
         OpenChange {
             path: path.to_owned(),
-            shown: fs_path(self.fs.as_ref(), path.into()).shown,
+            shown: FsPath::new(self.fs.root(), path.into(), None).shown,
             what: What::Create,
             kind: ChangeKind::Dir,
             call_id: CallId::from(""),
