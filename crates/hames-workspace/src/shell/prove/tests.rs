@@ -3,19 +3,20 @@
 use proptest::prelude::*;
 
 use super::prove;
-use super::readers::{GIT, ROWS};
+use super::readers::{GIT, ROWS, Rule};
 use super::text::LENGTH_LIMIT;
 use crate::shell::testing::cases;
 
 #[test]
 fn every_row_runs_what_it_says_and_refuses_what_it_says() {
     let mut wrong = Vec::new();
-    for (names, run, refuse) in ROWS
+    for (names, never, run, refuse) in ROWS
         .iter()
-        .map(|row| (row.names.to_vec(), row.runs, row.refuses))
-        .chain(GIT.iter().map(|row| (vec![row.name], row.runs, row.refuses)))
+        .map(|row| (row.names.to_vec(), matches!(row.rule, Rule::Refused { .. }), row.runs, row.refuses))
+        .chain(GIT.iter().map(|row| (vec![row.name], false, row.runs, row.refuses)))
     {
         assert!(!refuse.is_empty(), "{names:?} shows nothing that is refused");
+        assert_eq!(run.is_empty(), never, "{names:?} runs, or never does, and shows the other");
         for line in run {
             let proof = prove(line);
             if let Some(refusal) = proof.refusal {
