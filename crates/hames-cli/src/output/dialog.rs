@@ -51,8 +51,9 @@ impl Dialog {
 
     /// Asks for something that is not shown while it is typed.
     pub(crate) fn secret(&self, question: &str) -> Result<String, Stop> {
-        prompt(&format!("{question}: "));
+        // Hidden before it asks: what is typed at once, a Ctrl-C too, is as hidden as the rest.
         let hidden = Hidden::begin();
+        prompt(&format!("{question}: "));
         let answer = read();
         drop(hidden);
         // The Enter was not shown either.
