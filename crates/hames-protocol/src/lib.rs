@@ -14,6 +14,7 @@
 //! assert_eq!(transcript.items().len(), 1);
 //! ```
 
+pub mod api;
 mod event;
 mod failure;
 mod grant;
