@@ -1,0 +1,140 @@
+//! Messages, what waits, runs and what they leave.
+
+use hames_protocol::api::{
+    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled, Compact,
+    ContextReport, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
+    Waiting,
+};
+use hames_protocol::{CallId, PendingId, RunId, SessionId};
+
+use super::Client;
+use crate::{ClientError, Upload};
+
+impl Client {
+    /// Sends a message. It is safe when this returns; sent again under the same idempotency id, it is taken once.
+    pub async fn send(&self, id: &SessionId, message: &SendMessage) -> Result<Sent, ClientError> {
+        self.post(&["sessions", id.as_str(), "messages"]).json(message).receive().await
+    }
+
+    /// What waits.
+    pub async fn pending(&self, id: &SessionId) -> Result<PendingList, ClientError> {
+        self.get(&["sessions", id.as_str(), "pending"]).receive().await
+    }
+
+    /// Changes a waiting message: its words, its delivery, its place.
+    pub async fn edit_pending(
+        &self,
+        id: &SessionId,
+        pending: &PendingId,
+        edit: &EditPending,
+    ) -> Result<PendingList, ClientError> {
+        self.patch(&["sessions", id.as_str(), "pending", pending.as_str()]).json(edit).receive().await
+    }
+
+    /// Withdraws a waiting message.
+    pub async fn cancel_pending(&self, id: &SessionId, pending: &PendingId) -> Result<PendingList, ClientError> {
+        self.delete(&["sessions", id.as_str(), "pending", pending.as_str()]).receive().await
+    }
+
+    /// Lets the queue stand still, or go on.
+    pub async fn pause_pending(&self, id: &SessionId, pause: &PausePending) -> Result<PendingList, ClientError> {
+        self.post(&["sessions", id.as_str(), "pending", "pause"]).json(pause).receive().await
+    }
+
+    /// Ends the run that goes on; returns when it has ended.
+    pub async fn abort(&self, id: &SessionId, abort: &Abort) -> Result<Aborted, ClientError> {
+        self.post(&["sessions", id.as_str(), "abort"]).json(abort).patient().receive().await
+    }
+
+    /// What waits for a person.
+    pub async fn waiting(&self, id: &SessionId) -> Result<Waiting, ClientError> {
+        self.get(&["sessions", id.as_str(), "approvals"]).receive().await
+    }
+
+    /// Decides about a call.
+    pub async fn answer_approval(
+        &self,
+        id: &SessionId,
+        call: &CallId,
+        answer: &AnswerApproval,
+    ) -> Result<(), ClientError> {
+        self.post(&["sessions", id.as_str(), "approvals", call.as_str()]).json(answer).done().await
+    }
+
+    /// Answers a question of the agent.
+    pub async fn answer_question(
+        &self,
+        id: &SessionId,
+        call: &CallId,
+        answer: &AnswerQuestion,
+    ) -> Result<(), ClientError> {
+        self.post(&["sessions", id.as_str(), "questions", call.as_str()]).json(answer).done().await
+    }
+
+    /// Decides what becomes of the proposals that a run left.
+    pub async fn decide_proposals(&self, id: &SessionId, decide: &DecideProposals) -> Result<(), ClientError> {
+        self.post(&["sessions", id.as_str(), "proposals"]).json(decide).patient().done().await
+    }
+
+    /// The open proposals.
+    pub async fn changes(&self, id: &SessionId) -> Result<Changes, ClientError> {
+        self.get(&["sessions", id.as_str(), "changes"]).receive().await
+    }
+
+    /// Makes proposals real.
+    pub async fn apply_changes(&self, id: &SessionId, paths: &ChangePathsGiven) -> Result<ChangesSettled, ClientError> {
+        self.post(&["sessions", id.as_str(), "changes", "apply"]).json(paths).patient().receive().await
+    }
+
+    /// Drops proposals.
+    pub async fn discard_changes(
+        &self,
+        id: &SessionId,
+        paths: &ChangePathsGiven,
+    ) -> Result<ChangesSettled, ClientError> {
+        self.post(&["sessions", id.as_str(), "changes", "discard"]).json(paths).receive().await
+    }
+
+    /// Paths for the completion of a mention.
+    pub async fn files(&self, id: &SessionId, typed: &str, limit: Option<u32>) -> Result<Files, ClientError> {
+        self.get(&["sessions", id.as_str(), "files"]).query("q", typed).maybe("limit", limit).receive().await
+    }
+
+    /// Makes a file into parts of a message.
+    pub async fn attach(
+        &self,
+        id: &SessionId,
+        name: &str,
+        media_type: Option<&str>,
+        content: Upload,
+    ) -> Result<Attached, ClientError> {
+        let ask = self.post(&["sessions", id.as_str(), "attachments"]).query("name", name);
+        ask.maybe("media_type", media_type).upload(content, "application/octet-stream").receive().await
+    }
+
+    /// Up to `limit` bytes from `offset` of what a session kept under a name (`out-17`).
+    pub async fn blob(&self, id: &SessionId, name: &str, offset: u64, limit: u64) -> Result<Vec<u8>, ClientError> {
+        let ask = self.get(&["sessions", id.as_str(), "blobs", name]);
+        ask.query("offset", offset).query("limit", limit).bytes().await
+    }
+
+    /// What the runs of a session did, without their calls; the newest first.
+    pub async fn ledgers(&self, id: &SessionId) -> Result<Ledgers, ClientError> {
+        self.get(&["sessions", id.as_str(), "runs"]).receive().await
+    }
+
+    /// Everything a run did.
+    pub async fn ledger(&self, id: &SessionId, run: &RunId) -> Result<Ledger, ClientError> {
+        self.get(&["sessions", id.as_str(), "runs", run.as_str()]).receive().await
+    }
+
+    /// Makes the window smaller now, or says what that would do.
+    pub async fn compact(&self, id: &SessionId, compact: &Compact) -> Result<ContextReport, ClientError> {
+        self.post(&["sessions", id.as_str(), "compact"]).json(compact).patient().receive().await
+    }
+
+    /// What the next request would carry.
+    pub async fn context(&self, id: &SessionId) -> Result<ContextReport, ClientError> {
+        self.get(&["sessions", id.as_str(), "context"]).receive().await
+    }
+}
