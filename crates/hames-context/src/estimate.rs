@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn user(text: &str) -> Arc<Item> {
-        Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+        Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], ..UserItem::default() }))
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             let blob = hames_protocol::BlobRef { hash: "h".into(), bytes, dropped: 0, name: None };
             let parts = vec![Part::Image { blob, media_type: "image/png".into(), name: None }];
             estimate_item(&match of_result {
-                false => Item::User(UserItem { parts, note: None }),
+                false => Item::User(UserItem { parts, ..UserItem::default() }),
                 true => Item::Tool(ToolItem {
                     call_id: "c".into(),
                     name: "Read".into(),

@@ -105,7 +105,7 @@ fn without_images(item: &Item) -> Item {
                 Part::Image { name, .. } => Part::text(format!("[{} {GONE}]", name.as_deref().unwrap_or("an image"))),
                 Part::Text { .. } => part.clone(),
             };
-            Item::User(UserItem { parts: user.parts.iter().map(plain).collect(), note: user.note.clone() })
+            Item::User(UserItem { parts: user.parts.iter().map(plain).collect(), ..user.clone() })
         }
         Item::Tool(tool) => Item::Tool(ToolItem {
             text: format!("{}\n[it {GONE}]", tool.text),
@@ -142,7 +142,7 @@ mod tests {
     fn user(images: &[u64]) -> Arc<Item> {
         let mut parts = vec![Part::text("look")];
         parts.extend(images.iter().map(|bytes| image(*bytes)));
-        Arc::new(Item::User(UserItem { parts, note: Some("note".into()) }))
+        Arc::new(Item::User(UserItem { parts, note: Some("note".into()), nudge: None }))
     }
 
     fn carried(items: &[Arc<Item>]) -> (u64, usize) {

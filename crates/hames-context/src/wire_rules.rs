@@ -155,7 +155,7 @@ mod tests {
     use hames_protocol::{AssistantItem, CallItem, Label, ToolItem, UserItem};
 
     fn user(text: &str) -> Arc<Item> {
-        Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+        Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], ..UserItem::default() }))
     }
     fn says(text: &str) -> Arc<Item> {
         Arc::new(Item::Assistant(AssistantItem { text: text.into(), ..AssistantItem::default() }))

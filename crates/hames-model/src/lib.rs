@@ -18,7 +18,7 @@
 //! let mut model = ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default()))?;
 //!
 //! let head = Arc::new(Head { tools: vec![], system: "Answer in one sentence.".into() });
-//! let question = Item::User(UserItem { parts: vec![Part::text("What is a hame?")], note: None });
+//! let question = Item::User(UserItem { parts: vec![Part::text("What is a hame?")], ..UserItem::default() });
 //! model.prepare(&head, &[Arc::new(question)], &RequestOptions::default()).await?;
 //! let mut answer = model.send().await?;
 //! while let Some(pieces) = answer.next().await {

@@ -182,6 +182,8 @@ events! {
     SessionBranched(SessionBranched) = "session.branched", durable: true;
     /// The loop guard said something to the model.
     Nudge(Nudge) = "nudge", durable: true;
+    /// Nudges did not end a loop; the run stops.
+    LoopStopped(LoopStopped) = "loop.stopped", durable: true;
     /// A request is tried again.
     Retry(Retry) = "retry", durable: true;
     /// A refusal taught how requests to a model are written; the request was sent again that way.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Penalty, Sampler, Sampling};
+use crate::{GuardSettings, Penalty, Sampler, Sampling};
 
 /// What a run may do to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -170,6 +170,9 @@ pub struct Settings {
     /// Steps a run may take; absent means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
+    /// The loop guard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardSettings>,
 }
 
 impl Settings {
@@ -189,6 +192,9 @@ impl Settings {
             max_output_tokens,
             max_steps
         );
+        if let Some(guard) = &patch.guard {
+            out.guard = Some(out.guard.unwrap_or_default().patched(guard));
+        }
         out
     }
 

@@ -101,6 +101,9 @@ pub struct Declaration {
     /// The same call gives the same result while its resources do not change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cacheable: bool,
+    /// Milliseconds for which that holds at most; without it, for as long as the resources stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_ms: Option<u64>,
     /// Asking again is its purpose, so repetition is no loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub polling: bool,
@@ -130,6 +133,7 @@ impl Declaration {
             effect,
             resources,
             cacheable: false,
+            cache_ms: None,
             polling: false,
             timeout_ms: None,
             cap_bytes: None,

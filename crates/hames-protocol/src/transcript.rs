@@ -27,6 +27,8 @@ pub struct UserItem {
     pub parts: Vec<Part>,
     /// Added by Hames (mode, date, folder), sent after the parts.
     pub note: Option<String>,
+    /// The kind of loop, where it was the loop guard that spoke: see [`superseded_nudges`].
+    pub nudge: Option<String>,
 }
 
 /// What the model answered in one step.
@@ -145,13 +147,19 @@ impl Transcript {
             }
             Event::MessageUser(message) => {
                 self.close_answer();
-                self.items
-                    .push(Arc::new(Item::User(UserItem { parts: message.parts.clone(), note: message.note.clone() })));
+                self.items.push(Arc::new(Item::User(UserItem {
+                    parts: message.parts.clone(),
+                    note: message.note.clone(),
+                    nudge: None,
+                })));
             }
             Event::Nudge(nudge) => {
                 self.close_answer();
-                self.items
-                    .push(Arc::new(Item::User(UserItem { parts: vec![Part::text(nudge.text.clone())], note: None })));
+                self.items.push(Arc::new(Item::User(UserItem {
+                    parts: vec![Part::text(nudge.text.clone())],
+                    note: None,
+                    nudge: Some(nudge.kind.clone()),
+                })));
             }
             Event::ReasoningDone(done) => {
                 let answer = self.answer.get_or_insert_default();
@@ -215,7 +223,7 @@ impl Transcript {
             ) => {
                 self.close_answer();
                 let parts = vec![Part::text(UNREADABLE_MESSAGE)];
-                self.items.push(Arc::new(Item::User(UserItem { parts, note: None })));
+                self.items.push(Arc::new(Item::User(UserItem { parts, ..UserItem::default() })));
                 Opening::Heard
             }
             (opening, _) => opening,
@@ -258,6 +266,23 @@ impl Transcript {
             self.items.push(Arc::new(Item::Assistant(answer)));
         }
     }
+}
+
+/// Places of nudges that a later one of their kind makes superfluous. They stay in the transcript; a request carries only
+/// the newest of each kind, and a summary none.
+pub fn superseded_nudges(items: &[Arc<Item>]) -> Vec<usize> {
+    let mut newer = HashSet::new();
+    let mut superseded: Vec<usize> = items
+        .iter()
+        .enumerate()
+        .rev()
+        .filter_map(|(at, item)| match item.as_ref() {
+            Item::User(UserItem { nudge: Some(kind), .. }) if !newer.insert(kind.as_str()) => Some(at),
+            _ => None,
+        })
+        .collect();
+    superseded.reverse();
+    superseded
 }
 
 /// Whether a text is a JSON object, without building one.

@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn user_items_become_one_message_and_images_parts_of_it() {
         let said = |parts: Vec<Part>, note: Option<&str>| {
-            Arc::new(Item::User(UserItem { parts, note: note.map(str::to_owned) }))
+            Arc::new(Item::User(UserItem { parts, note: note.map(str::to_owned), nudge: None }))
         };
         let text = |t: &str| said(vec![Part::text(t)], None);
         let parsed = |items: &[Arc<Item>], images: &[Loaded]| -> Value {

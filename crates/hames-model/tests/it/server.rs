@@ -188,7 +188,7 @@ pub(crate) fn head() -> Arc<Head> {
 }
 
 pub(crate) fn user(text: &str) -> Arc<Item> {
-    Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+    Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], ..UserItem::default() }))
 }
 
 /// One step: prepare, send, read to the end.

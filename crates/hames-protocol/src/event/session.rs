@@ -196,7 +196,7 @@ body! {
     Done {
         /// How it ended.
         result: RunResult,
-        /// Why, where the result alone does not say: `output_limit`, `content_filter`, `question`.
+        /// Why, where the result alone does not say: `output_limit`, `content_filter`, `question`, `loop`.
         #[serde(default, skip_serializing_if = "Option::is_none")] reason: Option<String>,
         /// Tokens of all steps.
         usage: Usage,

@@ -219,5 +219,24 @@ body! {
         kind: String,
         /// What the model is told.
         text: String,
+        /// What was seen, in one sentence for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")] detected: String,
+        /// What was done about it.
+        #[serde(default, skip_serializing_if = "String::is_empty")] done: String,
+        /// How many nudges of this kind that makes.
+        #[serde(default)] count: u32,
+        /// How many there may be before the run stops.
+        #[serde(default)] max: u32,
+    }
+}
+body! {
+    /// Body of `loop.stopped`: a loop that nudges did not end. The run stops with it.
+    LoopStopped {
+        /// The kind of loop.
+        kind: String,
+        /// What was seen, in one sentence for people.
+        detected: String,
+        /// Nudges of this kind the model was given before.
+        nudges: u32,
     }
 }

@@ -193,6 +193,9 @@ body! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] attachments: Vec<Part>,
         /// Milliseconds from start to end.
         duration_ms: u64,
+        /// The call whose result this is, where this one did not run: there was nothing new to be had by it. There is no
+        /// `tool.start` then.
+        #[serde(default, skip_serializing_if = "Option::is_none")] served_from: Option<CallId>,
     }
 }
 body! {

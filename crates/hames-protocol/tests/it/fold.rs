@@ -35,6 +35,11 @@ fn text(text: &str) -> Event {
     TextDone { index: 0, text: text.into(), cut: None }.into()
 }
 
+fn nudge(kind: &str, text: &str) -> Event {
+    let (kind, text) = (kind.into(), text.into());
+    Nudge { kind, text, detected: String::new(), done: String::new(), count: 1, max: 2 }.into()
+}
+
 fn step_done() -> Event {
     Event::step_done_for_tests("tool_calls")
 }
@@ -131,6 +136,24 @@ fn answers_stand_in_the_order_of_their_calls_whenever_they_come() {
 }
 
 #[test]
+fn only_the_newest_nudge_of_a_kind_is_worth_sending() {
+    let folded = transcript(&[
+        user("go").into(),
+        nudge("a", "1"),
+        nudge("b", "2"),
+        call("c").into(),
+        step_done(),
+        done("c", "x").into(),
+        nudge("a", "3"),
+        nudge("a", "4"),
+        user("a").into(),
+    ]);
+    assert_eq!(outline(&folded), "U U U A[c] T(c) U U U");
+    assert_eq!(superseded_nudges(folded.items()), [1, 5]);
+    assert_eq!(superseded_nudges(&folded.items()[..3]), Vec::<usize>::new());
+}
+
+#[test]
 fn images_of_a_result_stay_with_it_and_an_error_has_none() {
     let image = |name: &str| Part::Image { blob: blob(), media_type: "image/png".into(), name: Some(name.into()) };
     let seen = |id: &str, name: &str| ToolDone { attachments: vec![image(name)], ..done(id, "an image") };
@@ -219,7 +242,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     let words = || prop::sample::select(vec!["", " \n", "text", "more"]);
     prop_oneof![
         1 => words().prop_map(|w| Event::from(user(w))),
-        1 => words().prop_map(|w| Nudge { kind: "k".into(), text: w.into() }.into()),
+        1 => words().prop_map(|w| nudge("k", w)),
         1 => words().prop_map(|w| ReasoningDone {
             index: 0,
             block: ReasoningBlock { text: w.into(), ..ReasoningBlock::default() },
@@ -409,5 +432,5 @@ fn settings_of_a_patch_replace_only_what_they_set() {
     assert_eq!(Settings::default().patched(&base), base);
     // A field added later and forgotten in the patch would stay at its default here.
     let patched = Settings::default().patched(&base);
-    assert_eq!(serde_json::to_value(&patched).unwrap().as_object().unwrap().len(), 10);
+    assert_eq!(serde_json::to_value(&patched).unwrap().as_object().unwrap().len(), 11);
 }

@@ -37,6 +37,7 @@ pub(crate) fn done(id: &str, output: &str) -> ToolDone {
         exit_code: None,
         attachments: vec![],
         duration_ms: 3,
+        served_from: None,
     }
 }
 
@@ -88,6 +89,7 @@ pub(crate) fn settings() -> Settings {
         context_window: Some(8_000),
         max_output_tokens: Some(1),
         max_steps: Some(0),
+        guard: Some(GuardSettings::level(GuardLevel::High)),
     }
 }
 
@@ -218,7 +220,16 @@ fn steps() -> Vec<Event> {
         .into(),
         Event::Error(failure()),
         Event::Error(Failure::new(ErrorClass::Internal, "what")),
-        Nudge { kind: "repeat".into(), text: "again?".into() }.into(),
+        Nudge {
+            kind: "tool_repeat".into(),
+            text: "again?".into(),
+            detected: "Read a, three times".into(),
+            done: "answered from memory".into(),
+            count: 1,
+            max: 2,
+        }
+        .into(),
+        LoopStopped { kind: "tool_repeat".into(), detected: "Read a, six times".into(), nudges: 2 }.into(),
         Retry { attempt: 1, max_attempts: 4, delay_ms: 500, failure: failure() }.into(),
         ParameterLearned {
             model: model(),
@@ -243,6 +254,7 @@ fn tools() -> Vec<Event> {
             Resource::Named { name: "todos".into(), write: true },
         ],
         cacheable: true,
+        cache_ms: Some(60_000),
         polling: true,
         timeout_ms: Some(5),
         cap_bytes: Some(6),
@@ -326,6 +338,7 @@ fn tools() -> Vec<Event> {
             files: vec![FileHash { path: "/w/a".into(), hash: "h".into() }],
             exit_code: Some(-1),
             attachments: vec![],
+            served_from: Some("c0".into()),
             ..done("c1", "out")
         }
         .into(),

@@ -136,6 +136,7 @@ pub(crate) fn tool_done(output: &str) -> Event {
         exit_code: None,
         attachments: vec![],
         duration_ms: 1,
+        served_from: None,
     })
 }
 

@@ -72,9 +72,19 @@ impl End {
         let text = text + &origin.note_line();
         let (call_id, name) = (origin.call_id.clone(), origin.name.clone());
         match self {
-            End::Done { diffs, files, exit_code, attachments } => {
-                ToolDone { call_id, name, output: text, blob, diffs, files, exit_code, attachments, duration_ms }.into()
+            End::Done { diffs, files, exit_code, attachments } => ToolDone {
+                call_id,
+                name,
+                output: text,
+                blob,
+                diffs,
+                files,
+                exit_code,
+                attachments,
+                duration_ms,
+                served_from: None,
             }
+            .into(),
             End::Error(class) => ToolError { call_id, name, error: text, class, blob, duration_ms }.into(),
         }
     }

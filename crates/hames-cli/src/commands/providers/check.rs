@@ -208,7 +208,7 @@ impl Test<'_> {
         let mut model =
             ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default()))?.learning_in(learned(&self.ground.home));
         let head = Arc::new(Head { tools: Vec::new(), system: "Answer with one word.".into() });
-        let question = Item::User(UserItem { parts: vec![Part::text("Say ok.")], note: None });
+        let question = Item::User(UserItem { parts: vec![Part::text("Say ok.")], ..UserItem::default() });
         let options = RequestOptions { max_output_tokens: Some(1), ..RequestOptions::default() };
         model.prepare(&head, &[Arc::new(question)], &options).await?;
         let mut stream = model.send().await?;

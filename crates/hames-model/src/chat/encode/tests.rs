@@ -35,7 +35,7 @@ fn head(system: &str) -> Arc<Head> {
 }
 
 fn user(text: &str) -> Arc<Item> {
-    Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], note: None }))
+    Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], ..UserItem::default() }))
 }
 
 fn answer(text: &str, calls: &[(&str, &str)]) -> Arc<Item> {
@@ -251,7 +251,7 @@ fn an_image_is_sent_as_long_as_it_is_kept() {
     let kept = runtime.block_on(blobs.put(&session, "", BlobSource::Bytes(b"PNG".to_vec()))).unwrap();
     let lost = hames_protocol::BlobRef { hash: "0".repeat(64), ..kept.clone() };
     let image = |blob| Part::Image { blob, media_type: "image/png".into(), name: None };
-    let item = Item::User(UserItem { parts: vec![image(kept), image(lost)], note: None });
+    let item = Item::User(UserItem { parts: vec![image(kept), image(lost)], ..UserItem::default() });
     let (text, _) =
         prepare_with(&mut encoder(), &head(""), &[Arc::new(item)], &RequestOptions::default(), &blobs).unwrap();
     let content = &messages(&text)[0]["content"];
@@ -367,7 +367,7 @@ fn a_request_with_images_grows_without_changing_a_byte() {
 #[test]
 fn a_user_is_told_of_an_image_that_the_model_does_not_take() {
     let (blobs, images) = kept_images(&["p1.png"]);
-    let item = Item::User(UserItem { parts: [vec![Part::text("look")], images].concat(), note: None });
+    let item = Item::User(UserItem { parts: [vec![Part::text("look")], images].concat(), ..UserItem::default() });
     let options = RequestOptions::default();
     let (text, _) = prepare_with(&mut encoder_for(false), &head(""), &[Arc::new(item)], &options, &blobs).unwrap();
     assert_eq!(messages(&text)[0]["content"], "look\n\n[p1.png is an image, which this model does not take]");
