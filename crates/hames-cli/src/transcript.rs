@@ -11,6 +11,7 @@ use crate::ledger::result_name;
 use crate::output::text::{
     decision_line, duration, failure_lines, first_line, mark_proposed, tokens, tool_error_line, tool_line,
 };
+use crate::output::window::window_line;
 use crate::output::{Out, Style, clean};
 
 /// Writes events as they are read.
@@ -110,7 +111,11 @@ impl Transcript {
                 let said = format!("  [event{seq} of this session is damaged and cannot be read]");
                 out.line(self.style.yellow(&said))?;
             }
-            _ => {}
+            event => {
+                if let Some(line) = window_line(event) {
+                    out.line(self.style.dim(&format!("  [{line}]")))?;
+                }
+            }
         }
         Ok(())
     }

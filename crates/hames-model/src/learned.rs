@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hames_protocol::{ErrorClass, Failure, Lesson, ModelRef, ParameterLearned, Remedy};
 use reqwest::Url;
 
+use crate::url::{CHAT, resolve};
+
 pub use file::{LearnedFile, NowSeconds};
 pub(crate) use refusal::Sent;
 
@@ -38,6 +40,11 @@ pub struct ModelAt {
 }
 
 impl ModelAt {
+    /// A model at the endpoint that a base URL leads to; nothing where it is none.
+    pub fn of(base_url: &str, model: &str) -> Option<Self> {
+        Some(Self::new(&resolve(base_url, CHAT).ok()?, model))
+    }
+
     pub(crate) fn new(url: &Url, model: &str) -> Self {
         let mut url = url.clone();
         url.set_query(None);
@@ -116,6 +123,30 @@ impl Learning {
 
     pub(crate) fn lessons(&self) -> &[Lesson] {
         &self.lessons
+    }
+
+    /// The tokens the model's window turned out to have, where that was learned.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.lessons.iter().find_map(Lesson::limits_window_to)
+    }
+
+    /// The window has no more than `tokens`: what has to be kept now, if that is news.
+    pub(crate) fn limit_window(&mut self, tokens: u64, words: Option<&str>) -> Option<Keep> {
+        if self.window().is_some_and(|known| known <= tokens) {
+            return None;
+        }
+        let lesson = Lesson::window_limit(tokens);
+        tracing::info!(
+            target: "hames::learned",
+            model = %self.model,
+            endpoint = %self.at.endpoint,
+            words = words.unwrap_or("-"),
+            "{lesson}"
+        );
+        self.lessons.retain(|earlier| !lesson.replaces(earlier));
+        self.lessons.push(lesson);
+        self.is_unsaved = true;
+        self.accepted()
     }
 
     /// Another request begins.

@@ -152,6 +152,8 @@ events! {
     WindowRetired(WindowRetired) = "window.retired", durable: true;
     /// The window begins anew, with a state document.
     WindowCheckpoint(WindowCheckpoint) = "window.checkpoint", durable: true;
+    /// The model's window is smaller than was thought.
+    WindowLimited(WindowLimited) = "window.limited", durable: true;
     /// A compaction begins.
     CompactionStart(CompactionStart) = "compaction.start", durable: true;
     /// A compaction removed something without a model.

@@ -9,11 +9,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// What a lesson about the model's window is about: a cap on it is the most tokens the model turned out to take.
+const WINDOW: &str = "context_window";
+
 /// How a parameter is written in requests to one model at one endpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lesson {
-    /// The parameter as it would be written without the lesson. Two are no parameters of the body: `system`, the role
-    /// of the system text, and `reasoning_content`, the reasoning that goes back with answers.
+    /// The parameter as it would be written without the lesson. Three are no parameters of the body: `system`, the role
+    /// of the system text, `reasoning_content`, the reasoning that goes back with answers, and `context_window`, the
+    /// tokens the model takes at all.
     pub parameter: String,
     /// Only where it would have this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +51,19 @@ impl Lesson {
         Self { parameter: parameter.into(), value: None, with_tools: false, remedy }
     }
 
+    /// The model takes no more than so many tokens.
+    pub fn window_limit(tokens: u64) -> Self {
+        Self::new(WINDOW, Remedy::Cap(tokens))
+    }
+
+    /// The tokens of the window, where the lesson is about that.
+    pub fn limits_window_to(&self) -> Option<u64> {
+        match self.remedy {
+            Remedy::Cap(tokens) if self.parameter == WINDOW => Some(tokens),
+            _ => None,
+        }
+    }
+
     /// Whether an earlier lesson gives way to this one: both speak of the same parameter in the same case. A name and a
     /// cap go together.
     pub fn replaces(&self, earlier: &Lesson) -> bool {
@@ -66,6 +83,7 @@ impl fmt::Display for Lesson {
             ("reasoning_content", Remedy::Set(_)) => {
                 return f.write_str("reasoning_content goes back with every answer");
             }
+            (WINDOW, Remedy::Cap(tokens)) => return write!(f, "its window has {tokens} tokens and no more"),
             _ => {}
         }
         f.write_str(&self.parameter)?;
@@ -130,6 +148,7 @@ mod tests {
             ),
             (Lesson::new("max_tokens", Remedy::Cap(4096)), "max_tokens is 4096 at most"),
             (Lesson::new("max_tokens", Remedy::Keep), "max_tokens is sent as before"),
+            (Lesson::window_limit(8_192), "its window has 8192 tokens and no more"),
             (
                 with("reasoning_effort", None, true, Remedy::Set(json!("none"))),
                 "reasoning_effort is sent as \"none\" where tools are offered",

@@ -152,6 +152,9 @@ pub trait ModelClient: Send {
     ) -> Result<PreparedInfo, Failure>;
     /// Sends the request prepared last. Failures before the first byte of the answer come back here.
     async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure>;
+    /// Takes note that the model's window has no more than `tokens`, and keeps it with what refusals taught. Never raises
+    /// the window. A client that keeps nothing does nothing.
+    async fn limit_window(&mut self, _tokens: u64, _words: Option<&str>) {}
     /// What refusals taught since this was asked last, for the record. A client that learns nothing says nothing.
     fn take_learned(&mut self) -> Vec<ParameterLearned> {
         Vec::new()

@@ -38,6 +38,8 @@ pub struct SessionState {
     pub applying: Vec<String>,
     /// What became of proposals since the last message: told to the model with the next one.
     pub settled: Settled,
+    /// Windows that turned out smaller than was thought, in tokens, by model.
+    pub limits: BTreeMap<String, u64>,
     /// What a person allowed for the rest of the session.
     pub grants: Vec<Grant>,
 }
@@ -98,6 +100,10 @@ impl SessionState {
             },
             Event::ChangeProposed(change) => {
                 proposals::propose(&mut self.proposals, &mut self.proposed_folders, change, envelope.at);
+            }
+            Event::WindowLimited(limited) => {
+                let known = self.limits.entry(limited.model.to_string()).or_insert(limited.tokens);
+                *known = limited.tokens.min(*known);
             }
             Event::ChangesApplyStarted(started) => self.applying.clone_from(&started.paths),
             Event::ChangesApplied(applied) => {

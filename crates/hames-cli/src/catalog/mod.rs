@@ -41,6 +41,8 @@ pub(crate) enum Source {
     ModelsDev { at_ms: u64 },
     /// The catalog in the program, of that day.
     Snapshot(String),
+    /// A refusal or an answer of the server itself, which showed that it takes less than others say.
+    Learned,
     /// Nobody: what nearly every model has.
     Assumed,
 }
@@ -57,6 +59,7 @@ impl Source {
             }
             Source::ModelsDev { at_ms } => format!("models.dev, {}", age(*at_ms, now_ms)),
             Source::Snapshot(day) => format!("built in, of {day}"),
+            Source::Learned => "learned from the server itself".into(),
             Source::Assumed => "assumed: nobody says".into(),
         }
     }
@@ -70,6 +73,7 @@ impl Source {
             Source::Trained { .. } => "trained",
             Source::ModelsDev { .. } => "models.dev",
             Source::Snapshot(_) => "snapshot",
+            Source::Learned => "learned",
             Source::Assumed => "assumed",
         }
     }
@@ -112,6 +116,14 @@ impl Described {
             price: self.price.as_ref().map(|fact| fact.value.clone()),
             ..ModelInfo::new(model.clone(), self.window.value, self.max_output.value)
         }
+    }
+
+    /// The same where the server showed that it takes no more than `tokens`.
+    pub(crate) fn limited_to(mut self, tokens: Option<u64>) -> Described {
+        if let Some(value) = tokens.filter(|tokens| *tokens < self.window.value) {
+            self.window = Fact { value, source: Source::Learned };
+        }
+        self
     }
 
     /// Whether the public catalog might say more.

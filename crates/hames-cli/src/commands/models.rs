@@ -4,7 +4,8 @@
 
 use hames_agent::{Clock, SystemClock};
 use hames_model::catalog::ListedModel;
-use hames_protocol::{Failure, ModelRef, Price};
+use hames_model::{LearnedStore, ModelAt};
+use hames_protocol::{Failure, Lesson, ModelRef, Price};
 use serde_json::{Value, json};
 
 use crate::catalog::refresh::{fetch_list, fetch_public, is_stale, public_is_stale};
@@ -12,7 +13,7 @@ use crate::catalog::shelf::Shelf;
 use crate::catalog::{Described, Fact, Source, age, describe_listed, section};
 use crate::cli::ModelsArgs;
 use crate::config::{Config, Provider, nearest, shown_url};
-use crate::engine::with_store;
+use crate::engine::{learned, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -53,11 +54,13 @@ pub(crate) fn run(args: &ModelsArgs, env: &Env) -> Result<u8, Stop> {
     let shelf = reread(&config, &home);
     let default = config.choose(None, None).ok().map(|chosen| chosen.info.model);
     let current = current(&home);
+    let lessons = learned(&home);
     let mut out = Out::new();
     let mut any = false;
     for group in &groups {
         any |= group.listed.is_some();
         let mut rows = group.rows(&shelf, default.as_ref(), current.as_ref());
+        rows = rows.into_iter().map(|row| row.limited_by(group.provider, lessons.as_ref())).collect();
         rows.retain(|row| args.is_wanted(&row.model));
         match args.json {
             true => group.print_json(&rows, &mut out)?,
@@ -211,6 +214,14 @@ impl Group<'_> {
 const MAX_CELL: usize = 60;
 
 impl Row {
+    /// The same with the window that the server showed to have.
+    fn limited_by(mut self, provider: &Provider, lessons: &dyn LearnedStore) -> Row {
+        let at = ModelAt::of(&provider.base_url, &self.model.id);
+        let limit = at.and_then(|at| lessons.recall(&at).iter().find_map(Lesson::limits_window_to));
+        self.described = self.described.limited_to(limit);
+        self
+    }
+
     /// Name, window, output, price, cached price, and what it can.
     fn cells(&self) -> [String; 6] {
         let known = &self.described;

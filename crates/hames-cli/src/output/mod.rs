@@ -11,6 +11,7 @@ pub(crate) mod money;
 pub(crate) mod printer;
 pub(crate) mod text;
 pub(crate) mod watch;
+pub(crate) mod window;
 
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 

@@ -11,6 +11,7 @@ use super::Style;
 use super::clean::{self, Cleaner};
 use super::money::Spent;
 use super::printer::Sink;
+use super::window::window_line;
 use crate::approve::BY_FLAG;
 
 /// Characters of one progress line: more is cut, the log has it all.
@@ -129,7 +130,11 @@ impl Text {
                     self.raw_line(&self.style.yellow(&line));
                 }
             }
-            _ => {}
+            event => {
+                if let Some(line) = window_line(event) {
+                    self.progress(&envelope.agent, self.style.dim(&line));
+                }
+            }
         }
     }
 

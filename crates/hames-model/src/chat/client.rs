@@ -101,8 +101,15 @@ impl ChatModel {
     /// as the connection.
     pub fn learning_in(mut self, store: Arc<dyn LearnedStore>) -> Self {
         let at = ModelAt::new(&self.url, &self.info.model.id);
-        self.learning = Arc::new(Mutex::new(Learning::new(at, self.info.model.clone(), store)));
+        let learning = Learning::new(at, self.info.model.clone(), store);
+        self.narrow(learning.window());
+        self.learning = Arc::new(Mutex::new(learning));
         self
+    }
+
+    /// Lets the window be no larger than this; one that is unknown stays so.
+    fn narrow(&mut self, window: Option<u64>) {
+        self.info.context_window = window.map_or(self.info.context_window, |limit| limit.min(self.info.context_window));
     }
 
     fn learning(&self) -> MutexGuard<'_, Learning> {
@@ -274,6 +281,14 @@ impl ModelClient for ChatModel {
             Arc::clone(&self.begins_inside),
         );
         Ok(Box::new(LearningStream::new(stream, Arc::clone(&self.learning))))
+    }
+
+    async fn limit_window(&mut self, tokens: u64, words: Option<&str>) {
+        self.narrow(Some(tokens));
+        let keep = self.learning().limit_window(tokens, words);
+        if let Some(keep) = keep {
+            let _ = tokio::task::spawn_blocking(keep).await;
+        }
     }
 
     fn take_learned(&mut self) -> Vec<ParameterLearned> {

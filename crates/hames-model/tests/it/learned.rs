@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hames_model::{ChatModel, Endpoint, LearnedFile, LearnedStore, ModelAt, ThinkingDialect};
 use hames_protocol::{
-    AssistantItem, CallItem, Completion, ErrorClass, Failure, Head, Item, Label, MemoryBlobs, ModelClient, ModelInfo,
-    ReasoningBlock, Remedy, RequestOptions, Sampler, Sampling, ThinkingLevel, ToolItem, ToolSpec,
+    AssistantItem, CallItem, Completion, ErrorClass, Failure, Head, Item, Label, Lesson, MemoryBlobs, ModelClient,
+    ModelInfo, ReasoningBlock, Remedy, RequestOptions, Sampler, Sampling, ThinkingLevel, ToolItem, ToolSpec,
 };
 use hames_testkit::{Provider, Script, Turn};
 use serde_json::{Value, json};
@@ -547,4 +547,34 @@ async fn a_lesson_that_has_become_old_is_learned_again() {
     talk.ask(&mut talk.model(&provider, open())).await.unwrap();
     let asked: Vec<bool> = provider.requests().iter().map(|request| request.body["temperature"].is_number()).collect();
     assert_eq!(asked, [true, false, true, false, false]);
+}
+
+#[tokio::test]
+async fn a_smaller_window_is_kept_for_the_next_program_and_never_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learned.json");
+    let open = || {
+        let (file, notice) = LearnedFile::open(&path, Arc::new(|| 1_800_000_000));
+        assert_eq!(notice, None);
+        Arc::new(file)
+    };
+    let provider = provider(vec![]).await;
+    let talk = Talk::new(ThinkingDialect::Effort, None);
+    let window = |model: &ChatModel| model.info().context_window;
+
+    let mut model = talk.model(&provider, open());
+    assert_eq!(window(&model), 100_000);
+    model.limit_window(8_192, Some("at most 8192 tokens")).await;
+    model.limit_window(32_768, None).await;
+    assert_eq!(window(&model), 8_192);
+    talk.ask(&mut model).await.unwrap();
+
+    let mut next = talk.model(&provider, open());
+    assert_eq!(window(&next), 8_192);
+    next.limit_window(4_096, None).await;
+    let at = ModelAt::of(&provider.base_url(), "large").unwrap();
+    assert_eq!(open().recall(&at), [Lesson::window_limit(4_096)]);
+    // Only of this model, and nothing of it goes on the wire.
+    assert_eq!(open().recall(&ModelAt::of(&provider.base_url(), "small").unwrap()), []);
+    assert!(!provider.requests()[0].body.to_string().contains("context_window"));
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body;
-use crate::{CallId, RunResult};
+use crate::{CallId, ModelRef, RunResult};
 
 body! {
     /// Body of `window.masked`.
@@ -31,6 +31,21 @@ body! {
         from_seq: u64,
         /// The state document the window opens with.
         document: String,
+    }
+}
+body! {
+    /// Body of `window.limited`: the model takes less than was thought. A window is never raised this way.
+    WindowLimited {
+        /// The model.
+        model: ModelRef,
+        /// Tokens of its window from now on.
+        tokens: u64,
+        /// Tokens it was thought to have.
+        before: u64,
+        /// How it is known: `stated` by the provider, `observed` in what it counted, `estimated` where it said no number.
+        how: String,
+        /// The provider's own words, where it gave any.
+        #[serde(default, skip_serializing_if = "Option::is_none")] words: Option<String>,
     }
 }
 body! {

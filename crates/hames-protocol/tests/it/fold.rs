@@ -434,3 +434,16 @@ fn settings_of_a_patch_replace_only_what_they_set() {
     let patched = Settings::default().patched(&base);
     assert_eq!(serde_json::to_value(&patched).unwrap().as_object().unwrap().len(), 11);
 }
+
+#[test]
+fn a_window_that_turned_out_smaller_stays_so_and_belongs_to_its_model() {
+    let limited = |model: &str, tokens| -> Event {
+        WindowLimited { model: model.parse().unwrap(), tokens, before: 9, how: "stated".into(), words: None }.into()
+    };
+    let mut state = SessionState::default();
+    for event in [limited("a/m", 8_192), limited("a/m", 32_768), limited("b/m", 16_384), limited("b/m", 4_096)] {
+        state.apply(&Envelope::detached(1, event));
+    }
+    let limits: Vec<(&str, u64)> = state.limits.iter().map(|(model, tokens)| (model.as_str(), *tokens)).collect();
+    assert_eq!(limits, [("a/m", 8_192), ("b/m", 4_096)]);
+}

@@ -352,6 +352,14 @@ fn window() -> Vec<Event> {
     vec![
         WindowMasked { calls: vec!["c0".into()], tokens: 900 }.into(),
         WindowRetired { up_to_seq: 40, tokens: 0 }.into(),
+        WindowLimited {
+            model: "acme/large".parse().unwrap(),
+            tokens: 8_192,
+            before: 128_000,
+            how: "stated".into(),
+            words: Some("at most 8192 tokens".into()),
+        }
+        .into(),
         WindowCheckpoint { from_seq: 41, document: "# State".into() }.into(),
         CompactionStart { reason: "manual".into(), tokens_before: 9 }.into(),
         CompactionPruned { tokens_removed: 1, messages_removed: 2 }.into(),
