@@ -1,5 +1,7 @@
 //! Messages, what waits, and answers to questions.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,29 @@ api! {
         #[serde(default)] delivery: Delivery,
         /// The sender's own id: the same message sent again is taken once and answered alike.
         #[serde(default, skip_serializing_if = "Option::is_none")] idempotency_id: Option<String>,
+        /// On what terms the run goes that it may start.
+        #[serde(default, skip_serializing_if = "Option::is_none")] terms: Option<RunTerms>,
     }
+}
+api! {
+    /// What a client says about the run its message starts. Kept in memory only: after a restart of the server a message
+    /// that waited starts a run on the usual terms.
+    #[derive(Default, Eq)]
+    RunTerms {
+        /// What becomes of questions; without it they wait for whoever answers first.
+        #[serde(default, skip_serializing_if = "Option::is_none")] answers: Option<RunAnswers>,
+        /// The environment of the run's commands, in place of the server's own. Variables that hold keys are left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")] environment: Option<BTreeMap<String, String>>,
+    }
+}
+/// What becomes of a run's questions where no person is to be waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunAnswers {
+    /// Every question is answered with yes, for this once.
+    Allow,
+    /// There is nobody to ask: what would have to be asked about is refused.
+    Nobody,
 }
 api! {
     /// What became of a message: it is safe when this is answered.
