@@ -9,7 +9,8 @@ use crate::cargo::root;
 
 fn files() -> Result<Vec<(PathBuf, String)>> {
     let schema = serde_json::to_string_pretty(&hames_protocol::schema::protocol_schema())? + "\n";
-    Ok(vec![(root().join("schema/protocol.schema.json"), schema)])
+    let openapi = serde_json::to_string_pretty(&hames_protocol::schema::openapi())? + "\n";
+    Ok(vec![(root().join("schema/protocol.schema.json"), schema), (root().join("schema/openapi.json"), openapi)])
 }
 
 /// Writes them.

@@ -11,7 +11,7 @@ use hames_protocol::SessionId;
 
 use crate::{BodyStream, ClientError, EventStream, Transport};
 
-pub use session::{LogRange, SessionFilter};
+pub use session::LogRange;
 
 /// A client of one server. Cheap to clone; clones share the transport.
 #[derive(Clone)]

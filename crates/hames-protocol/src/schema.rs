@@ -1,10 +1,14 @@
 //! JSON Schema of the protocol, generated from the types so that it cannot drift from them.
 
+mod openapi;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::{Envelope, Settings, ToolSpec};
+
+pub use openapi::openapi;
 
 /// One JSON Schema (2020-12) document: the envelope at the root, every other type under `$defs`.
 pub fn protocol_schema() -> Value {

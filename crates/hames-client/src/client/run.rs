@@ -3,9 +3,9 @@
 use hames_protocol::api::{
     Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled, Compact,
     ContextReport, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
-    Waiting,
+    SessionView, Waiting,
 };
-use hames_protocol::{CallId, PendingId, RunId, SessionId};
+use hames_protocol::{CallId, Pending, PendingId, RunId, SessionId};
 
 use super::Client;
 use crate::{ClientError, Upload};
@@ -31,8 +31,8 @@ impl Client {
         self.patch(&["sessions", id.as_str(), "pending", pending.as_str()]).json(edit).receive().await
     }
 
-    /// Withdraws a waiting message.
-    pub async fn cancel_pending(&self, id: &SessionId, pending: &PendingId) -> Result<PendingList, ClientError> {
+    /// Withdraws a waiting message and gives it back.
+    pub async fn cancel_pending(&self, id: &SessionId, pending: &PendingId) -> Result<Pending, ClientError> {
         self.delete(&["sessions", id.as_str(), "pending", pending.as_str()]).receive().await
     }
 
@@ -72,8 +72,8 @@ impl Client {
     }
 
     /// Decides what becomes of the proposals that a run left.
-    pub async fn decide_proposals(&self, id: &SessionId, decide: &DecideProposals) -> Result<(), ClientError> {
-        self.post(&["sessions", id.as_str(), "proposals"]).json(decide).patient().done().await
+    pub async fn decide_proposals(&self, id: &SessionId, decide: &DecideProposals) -> Result<SessionView, ClientError> {
+        self.post(&["sessions", id.as_str(), "proposals"]).json(decide).patient().receive().await
     }
 
     /// The open proposals.
@@ -112,9 +112,9 @@ impl Client {
         ask.maybe("media_type", media_type).upload(content, "application/octet-stream").receive().await
     }
 
-    /// Up to `limit` bytes from `offset` of what a session kept under a name (`out-17`).
-    pub async fn blob(&self, id: &SessionId, name: &str, offset: u64, limit: u64) -> Result<Vec<u8>, ClientError> {
-        let ask = self.get(&["sessions", id.as_str(), "blobs", name]);
+    /// Up to `limit` bytes from `offset` of what a session kept, by its name (`out-17`) or its hash.
+    pub async fn blob(&self, id: &SessionId, blob: &str, offset: u64, limit: u64) -> Result<Vec<u8>, ClientError> {
+        let ask = self.get(&["sessions", id.as_str(), "blobs", blob]);
         ask.query("offset", offset).query("limit", limit).bytes().await
     }
 

@@ -9,15 +9,6 @@ use hames_protocol::api::{
 use super::Client;
 use crate::{BodyStream, ClientError, Upload};
 
-/// Which sessions a list shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFilter {
-    /// Only those of this folder.
-    pub folder: Option<String>,
-    /// At most so many.
-    pub limit: Option<u32>,
-}
-
 /// Which events a page of the log shows: without a bound its last ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRange {
@@ -30,10 +21,9 @@ pub struct LogRange {
 }
 
 impl Client {
-    /// The sessions, the newest first.
-    pub async fn sessions(&self, filter: &SessionFilter) -> Result<Sessions, ClientError> {
-        let ask = self.get(&["sessions"]);
-        ask.maybe("folder", filter.folder.as_deref()).maybe("limit", filter.limit).receive().await
+    /// The sessions of a folder, or all, the newest first.
+    pub async fn sessions(&self, folder: Option<&str>) -> Result<Sessions, ClientError> {
+        self.get(&["sessions"]).maybe("folder", folder).receive().await
     }
 
     /// Makes a session.
@@ -81,9 +71,9 @@ impl Client {
         self.get(&["sessions", id.as_str(), "export"]).patient().stream().await
     }
 
-    /// Makes a session of an export, in `folder` where one is given, else in the folder the export names.
-    pub async fn import_session(&self, folder: Option<&str>, lines: Upload) -> Result<Imported, ClientError> {
-        let ask = self.post(&["sessions", "import"]).maybe("folder", folder);
+    /// Makes a session of this folder from an export.
+    pub async fn import_session(&self, folder: &str, lines: Upload) -> Result<Imported, ClientError> {
+        let ask = self.post(&["sessions", "import"]).query("folder", folder);
         ask.upload(lines, "application/x-ndjson").patient().receive().await
     }
 

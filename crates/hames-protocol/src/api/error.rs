@@ -41,6 +41,15 @@ pub enum ApiErrorCode {
     Storage,
     /// A fault of Hames itself (500).
     Internal,
+    /// There is such a path, but not for this method (405).
+    MethodNotAllowed,
+    /// The body is of another media type than the endpoint takes (415).
+    UnsupportedMediaType,
+    /// The request did not come in time (408).
+    Timeout,
+    /// A refusal that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 impl ApiErrorCode {
@@ -56,7 +65,10 @@ impl ApiErrorCode {
             Resync => 410,
             TooLarge => 413,
             Configuration => 422,
-            Internal => 500,
+            Internal | Unknown => 500,
+            MethodNotAllowed => 405,
+            UnsupportedMediaType => 415,
+            Timeout => 408,
             Stopping => 503,
             Storage => 507,
         }

@@ -3,6 +3,7 @@
 //! A session's news are the same [`Envelope`](crate::Envelope)s as everywhere else. Bodies are JSON in snake case; times are
 //! Unix milliseconds; every refusal is an [`ApiError`]. Additive only: unknown members are ignored, absent ones have defaults.
 
+pub mod endpoint;
 mod error;
 mod message;
 mod run;
