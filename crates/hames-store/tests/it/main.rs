@@ -9,6 +9,7 @@ mod grants;
 mod kit;
 mod leases;
 mod log;
+mod log_pages;
 mod processes;
 mod search;
 mod sessions;
