@@ -11,13 +11,11 @@ mod agent;
 mod clock;
 mod head;
 mod recorder;
-mod recovery;
 mod retry;
 mod run_end;
 mod run_loop;
 mod session;
 mod step;
-mod tally;
 
 pub use agent::{Agent, AgentParts};
 pub use clock::{Clock, SystemClock};

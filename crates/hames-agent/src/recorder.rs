@@ -18,7 +18,7 @@ use hames_protocol::{
 };
 
 use crate::Clock;
-use crate::tally::Tally;
+use hames_protocol::closing::Tally;
 
 /// The open step is kept about this often while it streams.
 pub(crate) const OPEN_STEP_EVERY: Duration = Duration::from_secs(2);

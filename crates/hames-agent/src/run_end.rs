@@ -1,11 +1,7 @@
 //! How a run ends: its result, what a command exits with, and its last three events.
 
-use hames_protocol::{Done, ErrorClass, Event, Failure, RunDone, RunResult, TurnDone};
-
-use crate::tally::Tally;
-
-/// What a command exits with that was interrupted from its terminal: 128 and SIGINT.
-pub(crate) const INTERRUPTED: i32 = 130;
+use hames_protocol::closing::{INTERRUPTED_CODE, Tally};
+use hames_protocol::{ErrorClass, Event, Failure, RunDone, RunResult};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,22 +38,16 @@ impl RunEnd {
     /// The events that end the run: the failure, if there was one, then `done`, `turn.done`, `run.done`.
     pub(crate) fn events(&self, tally: &Tally, now: u64) -> Vec<Event> {
         let mut events: Vec<Event> = self.failure.clone().map(Event::Error).into_iter().collect();
-        events.push(Event::Done(Done {
-            result: self.result,
-            reason: self.reason.clone(),
-            usage: tally.usage.clone(),
-            steps: tally.steps,
-            calls: tally.calls,
-            errors: tally.errors,
-        }));
-        let duration_ms = now.saturating_sub(tally.began);
-        events.push(Event::TurnDone(TurnDone { duration_ms, usage: tally.usage.clone() }));
-        events.push(self.run_done());
+        events.extend(tally.end(self.ended(), self.reason.clone(), now));
         events
     }
 
+    fn ended(&self) -> RunDone {
+        RunDone { result: self.result, exit_code: self.exit_code }
+    }
+
     pub(crate) fn run_done(&self) -> Event {
-        Event::RunDone(RunDone { result: self.result, exit_code: self.exit_code })
+        Event::RunDone(self.ended())
     }
 }
 
@@ -66,7 +56,7 @@ fn exit_code(result: RunResult, class: Option<ErrorClass>) -> i32 {
     match result {
         RunResult::Complete => 0,
         RunResult::Stopped | RunResult::MaxSteps => 3,
-        RunResult::Interrupted => INTERRUPTED,
+        RunResult::Interrupted => INTERRUPTED_CODE,
         RunResult::Error => match class {
             Some(ErrorClass::Storage) => 4,
             Some(ErrorClass::Usage | ErrorClass::Configuration) => 2,

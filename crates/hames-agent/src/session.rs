@@ -7,15 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use hames_protocol::{
     Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox, InstructionFile, Item,
     MemoryInbox, MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId,
-    SessionState, Settings, SettingsChanged,
+    SessionState, Settings, SettingsChanged, closing,
 };
 use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
 use crate::recorder::{Folds, Recorder, locked};
-use crate::run_end::INTERRUPTED;
 use crate::run_loop::{LoopCx, says_something};
-use crate::{Agent, Clock, Nobody, RunEnd, Watch, recovery};
+use crate::{Agent, Clock, Nobody, RunEnd, Watch};
 
 /// Events read at once while a log is replayed.
 const REPLAY_PAGE: usize = 1_000;
@@ -62,7 +61,7 @@ impl Default for RunControl {
         Self {
             abort: CancellationToken::new(),
             inbox: Arc::new(MemoryInbox::default()),
-            aborted_code: Arc::new(AtomicI32::new(INTERRUPTED)),
+            aborted_code: Arc::new(AtomicI32::new(closing::INTERRUPTED_CODE)),
         }
     }
 }
@@ -171,11 +170,11 @@ impl Session {
             // Blocks in the log are whole; what is kept beside it can only be less.
             let kept = self.ports.log.take_open(&self.id).await?;
             if tally.in_step {
-                events.extend(recovery::close_step(if is_recorded { Vec::new() } else { kept }));
+                events.extend(closing::close_step(if is_recorded { Vec::new() } else { kept }));
             }
         }
         // Without an open run these are calls whose result cannot be read any more.
-        events.extend(open_calls.iter().map(recovery::answer));
+        events.extend(open_calls.iter().map(closing::close_call));
         if let Some(run) = open_run {
             recorder.enter_run(run, turn, (step > 0).then_some(step));
             tally.errors += u32::try_from(open_calls.len()).unwrap_or(u32::MAX);

@@ -69,7 +69,7 @@ impl From<LogError> for Stop {
     fn from(error: LogError) -> Stop {
         match error {
             // The command asked for the wrong session; nothing is broken.
-            LogError::NoSession(_) | LogError::Busy(_) => Stop::usage(error.to_string()),
+            LogError::NoSession(_) | LogError::Busy(_) | LogError::Invalid(_) => Stop::usage(error.to_string()),
             other => Stop::from(Failure::from(other)),
         }
     }

@@ -182,6 +182,8 @@ events! {
     SessionMoved(SessionMoved) = "session.moved", durable: true;
     /// The session began as a copy of another.
     SessionBranched(SessionBranched) = "session.branched", durable: true;
+    /// The session came from a file; everything before this was said elsewhere.
+    SessionImported(SessionImported) = "session.imported", durable: true;
     /// The loop guard said something to the model.
     Nudge(Nudge) = "nudge", durable: true;
     /// Nudges did not end a loop; the run stops.

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod api;
+pub mod closing;
 mod event;
 mod failure;
 mod grant;

@@ -41,6 +41,9 @@ pub enum LogError {
     /// What was asked for cannot be had: the session is in use, or the name is taken. Nothing is broken.
     #[error("{0}")]
     Busy(String),
+    /// What was asked for makes no sense here: no such message to cut from, a file that is no session. Nothing is broken.
+    #[error("{0}")]
+    Invalid(String),
     /// Another process has the database or the blobs to itself for too long.
     #[error("{0}")]
     Locked(String),

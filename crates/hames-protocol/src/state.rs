@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::proposals::{self, Proposal, Settled};
-use crate::{Decision, Envelope, Event, Grant, Pending, RunId, Settings, Todo};
+use crate::{Decision, Envelope, Event, Grant, Outside, Pending, RunId, Settings, Todo};
 
 /// Name, folder, settings, todos, pending messages and known file contents of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,8 @@ pub struct SessionState {
     pub todos: Vec<Todo>,
     /// Messages that wait, oldest first.
     pub pending: Vec<Pending>,
+    /// Whether they stay where they are until resumed.
+    pub paused: bool,
     /// Hash of each file's content as this session last read or left it, by canonical path.
     pub files: HashMap<String, String>,
     /// Ordinal of the last run, 0 before the first.
@@ -76,6 +78,7 @@ impl SessionState {
                     *pending = edited.pending.clone();
                 }
             }
+            Event::PendingPaused(pause) => self.paused = pause.paused,
             Event::PendingCancelled(cancelled) => self.pending.retain(|p| p.id != cancelled.id),
             Event::MessageUser(message) => {
                 self.settled = Settled::default();
@@ -122,8 +125,62 @@ impl SessionState {
                     }
                 }
             }
+            Event::SessionCut(cut) => {
+                self.take_outside(cut.outside.as_deref());
+                self.applying.clear();
+                let (applied, discarded) = (self.settle(&cut.applied), self.settle(&cut.discarded));
+                self.settled.applied.extend(applied);
+                self.settled.discarded.extend(discarded);
+            }
+            // Whatever was being applied was so in another session.
+            Event::SessionBranched(branched) => {
+                self.take_outside(branched.outside.as_deref());
+                self.applying.clear();
+            }
+            // What a file says of the disk, of permissions and of what is to be done is nobody's word here.
+            Event::SessionImported(imported) => {
+                *self = Self {
+                    name: std::mem::take(&mut self.name),
+                    folder: std::mem::take(&mut self.folder),
+                    settings: std::mem::take(&mut self.settings),
+                    todos: std::mem::take(&mut self.todos),
+                    turn: self.turn,
+                    open_run: self.open_run.take(),
+                    step: self.step,
+                    seq: self.seq,
+                    blobs: self.blobs,
+                    ..Self::default()
+                };
+                self.take_outside(imported.outside.as_deref());
+            }
             _ => {}
         }
+    }
+
+    /// What of the session lives outside its transcript.
+    pub fn outside(&self) -> Outside {
+        Outside {
+            name: self.name.clone(),
+            folder: self.folder.clone(),
+            settings: self.settings.clone(),
+            todos: self.todos.clone(),
+            pending: self.pending.clone(),
+            paused: self.paused,
+            grants: self.grants.clone(),
+            outputs: self.blobs,
+        }
+    }
+
+    fn take_outside(&mut self, outside: Option<&Outside>) {
+        let Some(Outside { name, folder, settings, todos, pending, paused, grants, outputs }) = outside else { return };
+        self.name.clone_from(name);
+        self.folder.clone_from(folder);
+        self.settings = settings.clone();
+        self.todos.clone_from(todos);
+        self.pending.clone_from(pending);
+        self.paused = *paused;
+        self.grants.clone_from(grants);
+        self.blobs = self.blobs.max(*outputs);
     }
 
     fn settle(&mut self, paths: &[String]) -> Vec<String> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body;
-use crate::{Delivery, Mode, ModelRef, Part, Pending, PendingId, SessionId, Settings, Usage};
+use crate::{Delivery, Grant, Mode, ModelRef, Part, Pending, PendingId, SessionId, Settings, Usage};
 
 body! {
     /// Body of `session.created`.
@@ -156,8 +156,38 @@ body! {
 body! {
     /// Body of `session.cut`.
     SessionCut {
-        /// The first event that was removed.
+        /// The first event that was removed; seqs from here to the one of this event are not given again.
         from_seq: u64,
+        /// Events that were removed.
+        #[serde(default)] removed: u64,
+        /// What lives outside the transcript and stays as it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")] outside: Option<Box<Outside>>,
+        /// Paths whose proposal, made before the cut, was applied in what was removed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] applied: Vec<String>,
+        /// Paths whose proposal, made before the cut, was discarded in what was removed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] discarded: Vec<String>,
+    }
+}
+body! {
+    /// What of a session lives outside its transcript, as it is from the event on that carries it.
+    #[derive(Default)]
+    Outside {
+        /// The name.
+        name: String,
+        /// The folder, canonical.
+        folder: String,
+        /// The settings, all of them.
+        #[serde(default)] settings: Settings,
+        /// The todo list.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] todos: Vec<Todo>,
+        /// Messages that wait, oldest first.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] pending: Vec<Pending>,
+        /// Whether they stay where they are until resumed.
+        #[serde(default)] paused: bool,
+        /// What a person allowed for the rest of the session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] grants: Vec<Grant>,
+        /// Outputs that were given a name so far, those of removed events too: the next one is named after them.
+        #[serde(default)] outputs: u32,
     }
 }
 body! {
@@ -172,8 +202,19 @@ body! {
     SessionBranched {
         /// The session it came from.
         from: SessionId,
-        /// The last event of it that was copied.
+        /// The last event of it that was copied. Those up to here but the first are copies under their own seqs.
         up_to_seq: u64,
+        /// What lives outside the transcript, as the new session begins with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")] outside: Option<Box<Outside>>,
+    }
+}
+body! {
+    /// Body of `session.imported`.
+    SessionImported {
+        /// The id it had where it was exported.
+        from: SessionId,
+        /// What lives outside the transcript, as the session begins with it here.
+        #[serde(default, skip_serializing_if = "Option::is_none")] outside: Option<Box<Outside>>,
     }
 }
 /// How a run ended.

@@ -2,6 +2,7 @@
 
 mod fold;
 mod memory;
+mod outside;
 mod proposals;
 mod samples;
 mod wire;

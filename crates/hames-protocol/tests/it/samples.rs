@@ -73,6 +73,24 @@ pub(crate) fn run_start() -> RunStart {
     }
 }
 
+pub(crate) fn outside() -> Outside {
+    Outside {
+        name: "a".into(),
+        folder: "/w".into(),
+        settings: settings(),
+        todos: vec![Todo {
+            id: "1".into(),
+            content: "test".into(),
+            status: TodoStatus::Pending,
+            priority: TodoPriority::High,
+        }],
+        pending: vec![pending("p9", Delivery::Queue)],
+        paused: true,
+        grants: vec![],
+        outputs: 18,
+    }
+}
+
 fn model() -> ModelRef {
     "openrouter/a/b:free".parse().unwrap()
 }
@@ -160,9 +178,17 @@ fn session() -> Vec<Event> {
         SettingsChanged { settings: settings() }.into(),
         SettingsChanged { settings: Settings::default() }.into(),
         SessionRenamed { name: "b (2)".into() }.into(),
-        SessionCut { from_seq: 12 }.into(),
+        SessionCut {
+            from_seq: 12,
+            removed: 4,
+            outside: Some(Box::new(outside())),
+            applied: vec!["/w/a".into()],
+            discarded: vec!["/w/b".into()],
+        }
+        .into(),
         SessionMoved { folder: "/v".into() }.into(),
-        SessionBranched { from: "s0".into(), up_to_seq: 9 }.into(),
+        SessionBranched { from: "s0".into(), up_to_seq: 9, outside: Some(Box::new(outside())) }.into(),
+        SessionImported { from: "s0".into(), outside: Some(Box::new(outside())) }.into(),
     ]
 }
 
