@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hames_context::{Budget, Estimator, ImageRoom, WireRules, estimate_head};
 use hames_protocol::{
-    ErrorClass, Failure, Head, Item, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel,
+    ErrorClass, Failure, GuardSettings, Head, Item, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel,
 };
 use hames_tools::Door;
 
@@ -28,6 +28,8 @@ pub struct AgentParts {
     pub max_output_tokens: Option<u64>,
     /// When to try again.
     pub retry: RetryPolicy,
+    /// When a run goes round in circles.
+    pub guard: GuardSettings,
 }
 
 /// A pure executor: see [`Session::run`](crate::Session::run) for running one.
@@ -37,6 +39,7 @@ pub struct Agent {
     pub(crate) door: Arc<Door>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) retry: RetryPolicy,
+    pub(crate) guard: GuardSettings,
     options: RequestOptions,
     wanted_output: u64,
     head_tokens: u64,
@@ -58,6 +61,7 @@ impl Agent {
             door: parts.door,
             max_steps: parts.max_steps,
             retry: parts.retry,
+            guard: parts.guard,
             options: RequestOptions { thinking: parts.thinking, sampling: parts.sampling, ..RequestOptions::default() },
             wanted_output,
             estimator: Estimator::default(),

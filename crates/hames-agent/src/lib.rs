@@ -9,6 +9,7 @@
 
 mod agent;
 mod clock;
+mod guard;
 mod head;
 mod recorder;
 mod retry;
@@ -19,6 +20,7 @@ mod step;
 
 pub use agent::{Agent, AgentParts};
 pub use clock::{Clock, SystemClock};
+pub use guard::{Guard, StepEnded, Verdict};
 pub use head::{run_note, system_text};
 pub use recorder::{Nobody, Watch};
 pub use retry::RetryPolicy;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use hames_protocol::{
     Cut, Delivery, Emit, Event, Failure, Inbox, Item, MessageUser, Mode, Part, Pending, RunResult, SessionId,
-    ToolErrorClass,
+    ToolErrorClass, superseded_nudges,
 };
 use hames_tools::{Admitted, Door, RunCx};
 use tokio_util::sync::CancellationToken;
 
+use crate::guard::{SharedGuard, StepEnded, Verdict};
 use crate::recorder::{Folds, locked};
 use crate::step::{StepEnd, StepOutcome};
 use crate::{Agent, RunEnd};
@@ -24,6 +25,7 @@ pub(crate) struct LoopCx {
     pub(crate) mode: Mode,
     pub(crate) folds: Arc<Folds>,
     pub(crate) emit: Arc<dyn Emit>,
+    pub(crate) guard: SharedGuard,
     pub(crate) inbox: Arc<dyn Inbox>,
     pub(crate) abort: CancellationToken,
 }
@@ -69,11 +71,10 @@ impl LoopCx {
         match end {
             StepEnd::Whole if asked => {
                 self.run_calls(calls).await?;
-                Ok(None)
+                self.guarded(StepEnded::Calls).await
             }
-            StepEnd::Whole if self.somebody_waits() => Ok(None),
-            StepEnd::Whole if has_text => Ok(Some(RunEnd::new(RunResult::Complete))),
-            StepEnd::Whole => Ok(Some(RunEnd::because(RunResult::Stopped, "empty_answer"))),
+            StepEnd::Whole => self.without_calls(has_text).await,
+            StepEnd::Cut(Cut::Guard) => self.guarded(StepEnded::Cut).await,
             StepEnd::Cut(Cut::Abort) => {
                 self.answer(calls, "Not run: the run was stopped.").await?;
                 Ok(Some(RunEnd::new(RunResult::Interrupted)))
@@ -94,6 +95,41 @@ impl LoopCx {
         }
     }
 
+    /// Ends the run after an answer without calls, unless a message waits or the guard has something to say.
+    async fn without_calls(&self, has_text: bool) -> Result<Option<RunEnd>, Failure> {
+        if self.inbox.waiting().iter().any(is_for_this_run) {
+            return Ok(None);
+        }
+        match self.guard.conclude(if has_text { StepEnded::Text } else { StepEnded::Empty }) {
+            Verdict::Fine if self.somebody_waits() => Ok(None),
+            Verdict::Fine if has_text => Ok(Some(RunEnd::new(RunResult::Complete))),
+            Verdict::Fine => Ok(Some(RunEnd::because(RunResult::Stopped, "empty_answer"))),
+            verdict => self.perform(verdict).await,
+        }
+    }
+
+    /// Lets the guard judge the step, and does what it says.
+    async fn guarded(&self, ended: StepEnded) -> Result<Option<RunEnd>, Failure> {
+        if self.abort.is_cancelled() {
+            return Ok(None);
+        }
+        self.perform(self.guard.conclude(ended)).await
+    }
+
+    async fn perform(&self, verdict: Verdict) -> Result<Option<RunEnd>, Failure> {
+        match verdict {
+            Verdict::Fine => Ok(None),
+            Verdict::Nudge(nudges) => {
+                self.emit.record(nudges.into_iter().map(Event::Nudge).collect()).await?;
+                Ok(None)
+            }
+            Verdict::Stop(stopped) => {
+                self.emit.record(vec![Event::LoopStopped(stopped)]).await?;
+                Ok(Some(RunEnd::because(RunResult::Stopped, "loop")))
+            }
+        }
+    }
+
     async fn run_calls(&self, calls: Vec<Admitted>) -> Result<(), Failure> {
         let interrupt = CancellationToken::new();
         let run_cx = RunCx {
@@ -103,6 +139,7 @@ impl LoopCx {
             state: Arc::clone(&self.folds.state),
             abort: self.abort.clone(),
             interrupt: interrupt.clone(),
+            memory: self.guard.memory(),
         };
         let work = self.door.run(calls, run_cx);
         tokio::pin!(work);
@@ -124,14 +161,17 @@ impl LoopCx {
     }
 
     /// What the next request carries. What says nothing (an answer cut at its beginning, or of reasoning alone) is left
-    /// out.
+    /// out, and so are nudges that a newer one has replaced.
     fn window(&self) -> Vec<Arc<Item>> {
         let says_something = |item: &&Arc<Item>| match item.as_ref() {
             Item::User(user) => says_something(&user.parts, user.note.as_deref()),
             Item::Assistant(answer) => !answer.text.trim().is_empty() || !answer.calls.is_empty(),
             Item::Tool(_) => true,
         };
-        locked(&self.folds.transcript).items().iter().filter(says_something).cloned().collect()
+        let transcript = locked(&self.folds.transcript);
+        let replaced = superseded_nudges(transcript.items());
+        let sent = transcript.items().iter().enumerate().filter(|(at, _)| replaced.binary_search(at).is_err());
+        sent.map(|(_, item)| item).filter(says_something).cloned().collect()
     }
 
     /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.

@@ -12,6 +12,7 @@ use hames_protocol::{
 use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
+use crate::guard::SharedGuard;
 use crate::recorder::{Folds, Recorder, locked};
 use crate::run_loop::{LoopCx, says_something};
 use crate::{Agent, Clock, Nobody, RunEnd, Watch};
@@ -264,12 +265,14 @@ impl Session {
     ) -> Result<RunEnd, Failure> {
         let mode = input.mode;
         recorder.record(opening_events(agent, input)).await?;
+        let guard = SharedGuard::new(&agent.guard);
         let cx = LoopCx {
             session: self.id.clone(),
             door: Arc::clone(&agent.door),
             mode,
             folds: Arc::clone(&self.folds),
-            emit: Arc::clone(recorder) as Arc<dyn Emit>,
+            emit: guard.hearing(Arc::clone(recorder) as Arc<dyn Emit>),
+            guard,
             inbox: Arc::clone(&control.inbox),
             abort: control.abort.clone(),
         };

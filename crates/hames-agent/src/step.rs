@@ -59,6 +59,8 @@ impl Answer {
 
     fn end(&self) -> StepEnd {
         match self.cut {
+            // What the model has asked for already is better than telling it to ask.
+            Some(Cut::Guard) if !self.completion.calls.is_empty() => StepEnd::Whole,
             Some(cut) => StepEnd::Cut(cut),
             None if self.completion.is_whole() => StepEnd::Whole,
             None => unfinished(&self.completion),
@@ -142,12 +144,21 @@ impl Agent {
                 // A stream that pauses: what it has said so far is kept all the same.
                 _ = pause.tick() => Some(Vec::new()),
             };
-            match deltas {
-                Some(deltas) => cx.emit.flow(pieces.events(deltas)).await,
-                None => break None,
+            let Some(deltas) = deltas else { break None };
+            let is_loop = cx.guard.watch(&deltas).is_some();
+            cx.emit.flow(pieces.events(deltas)).await;
+            if is_loop {
+                break Some(Cut::Guard);
             }
         };
-        Ok(Answer { completion: stream.finish(), cut, last: pieces.last() })
+        let mut completion = stream.finish();
+        if cut == Some(Cut::Guard) {
+            completion.calls.retain(|call| is_whole_object(&call.arguments));
+            if let Some(keeps) = cx.guard.keeps() {
+                completion.text.truncate(boundary(&completion.text, keeps));
+            }
+        }
+        Ok(Answer { completion, cut, last: pieces.last() })
     }
 }
 
@@ -155,7 +166,7 @@ impl Agent {
 async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<StepOutcome, Failure> {
     let end = answer.end();
     let shown_cut = match &end {
-        StepEnd::Whole => None,
+        StepEnd::Whole => answer.cut,
         StepEnd::Cut(cut) => Some(*cut),
         StepEnd::OutputLimit => Some(Cut::Limit),
         StepEnd::Failed(_) => Some(Cut::Stream),
@@ -195,6 +206,16 @@ async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<
     events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
     cx.emit.record(events).await?;
     Ok(StepOutcome { end, calls, has_text })
+}
+
+/// Whether the arguments of a call had all come.
+fn is_whole_object(arguments: &str) -> bool {
+    serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok()
+}
+
+/// The last boundary between characters that is not beyond this byte.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn step_start(number: u32, prepared: &PreparedInfo) -> Event {

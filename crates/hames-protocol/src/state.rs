@@ -90,7 +90,7 @@ impl SessionState {
                 for file in &done.files {
                     self.files.insert(file.path.clone(), file.hash.clone());
                 }
-                self.blobs += u32::from(done.blob.is_some());
+                self.blobs += u32::from(done.blob.is_some() && done.served_from.is_none());
             }
             Event::ToolError(error) => self.blobs += u32::from(error.blob.is_some()),
             Event::FileChanged(changed) => match &changed.after {

@@ -139,7 +139,7 @@ pub fn decide(rules: &[Rule], grants: &[Grant], intent: Intent<'_>) -> Verdict {
 }
 
 /// The effect as it must be taken: a call that changes a path or the workspace is no read, whatever it says.
-pub(crate) fn true_effect(declaration: &Declaration) -> Effect {
+pub fn true_effect(declaration: &Declaration) -> Effect {
     let writes = declaration
         .resources
         .iter()

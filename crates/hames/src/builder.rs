@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
 use hames_protocol::{
-    ApprovalAsked, Approver, BlobStore, Decision, ErrorClass, Failure, GrantKeeper, Head, MemoryBlobs, ModelClient,
-    NobodyAnswers, Sampling, ThinkingLevel,
+    ApprovalAsked, Approver, BlobStore, Decision, ErrorClass, Failure, GrantKeeper, GuardLevel, GuardSettings, Head,
+    MemoryBlobs, ModelClient, NobodyAnswers, Sampling, ThinkingLevel,
 };
 use hames_skills::Instructions;
 use hames_tools::{Door, DoorParts, FsProvider, LockTable, Policy, Secrets, ShellProvider, Tool, ToolSet};
@@ -43,6 +43,7 @@ pub struct AgentBuilder {
     sampling: Sampling,
     max_output_tokens: Option<u64>,
     retry: RetryPolicy,
+    guard: GuardSettings,
 }
 
 impl AgentBuilder {
@@ -70,6 +71,7 @@ impl AgentBuilder {
             sampling: Sampling::default(),
             max_output_tokens: None,
             retry: RetryPolicy::default(),
+            guard: GuardSettings::level(GuardLevel::Off),
         }
     }
 
@@ -279,6 +281,13 @@ impl AgentBuilder {
         self
     }
 
+    /// When a run goes round in circles, what is done about it. Off unless it is said here: the
+    /// [default](GuardSettings::default) is medium.
+    pub fn guard(mut self, guard: GuardSettings) -> Self {
+        self.guard = guard;
+        self
+    }
+
     /// The agent. Fails where the folder cannot be used or two tools share a name.
     pub fn build(self) -> Result<Agent, Failure> {
         let window_tokens = self.model.info().context_window;
@@ -323,6 +332,7 @@ impl AgentBuilder {
             sampling: self.sampling,
             max_output_tokens: self.max_output_tokens,
             retry: self.retry,
+            guard: self.guard,
         }))
     }
 }

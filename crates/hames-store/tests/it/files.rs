@@ -142,6 +142,7 @@ async fn through_the_door(
             state: recorder.state.clone(),
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
+            memory: None,
         };
         let raw = RawCall { id: "x".into(), name: tool.clone(), arguments: input.to_string(), extra: None };
         door.run(vec![door.admit(raw)], cx).await.unwrap();

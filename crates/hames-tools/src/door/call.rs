@@ -14,7 +14,7 @@ use crate::cap::result_cap;
 use crate::guard::guarded;
 use crate::locks::Ticket;
 use crate::policy::{Intent, Verdict, decide};
-use crate::{FsProvider, HostRules, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
+use crate::{FsProvider, HostRules, Recall, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
 
 /// Bytes of a result kept free for what the door adds to it: where the whole is kept.
 const POINTER_ROOM: usize = 96;
@@ -114,8 +114,17 @@ pub(super) struct Job {
     pub(super) cx: RunCx,
     pub(super) call: Admitted,
     origin: Origin,
-    /// Its place in the order, or why it does not get one.
-    admission: Result<(Arc<Ticket>, Vec<Touched>), ToolFailure>,
+    admission: Admission,
+}
+
+/// Whether a call runs.
+enum Admission {
+    /// It does, and this is its place in the order.
+    Runs(Arc<Ticket>, Vec<Touched>),
+    /// It may not.
+    Not(ToolFailure),
+    /// It need not: what it would give is known, or will be.
+    Known(Recall),
 }
 
 impl Job {
@@ -126,10 +135,19 @@ impl Job {
         cx: RunCx,
         call: Admitted,
         scope: Scope,
+        print: Option<u64>,
         batch: u64,
     ) -> Self {
-        let admission = Self::admission(&parts, &cx, &call, scope, batch);
+        let admission = Self::admission(&parts, &cx, &call, scope, print, batch).unwrap_or_else(Admission::Not);
         Self { origin: Origin::of(&call), parts, fs, cx, call, admission }
+    }
+
+    /// What the run's memory said of the call.
+    pub(super) fn recalled(&self) -> Recall {
+        match &self.admission {
+            Admission::Known(recall) => recall.clone(),
+            Admission::Runs(..) | Admission::Not(_) => Recall::Run,
+        }
     }
 
     fn admission(
@@ -137,8 +155,9 @@ impl Job {
         cx: &RunCx,
         call: &Admitted,
         scope: Scope,
+        print: Option<u64>,
         batch: u64,
-    ) -> Result<(Arc<Ticket>, Vec<Touched>), ToolFailure> {
+    ) -> Result<Admission, ToolFailure> {
         if let Some((class, text)) = &call.fault {
             return Err(ToolFailure { class: *class, text: text.clone(), whole: Whole::None });
         }
@@ -150,16 +169,25 @@ impl Job {
             Verdict::Ask(question) if !parts.approver.can_answer() => return Err(approve::nobody(&question.why)),
             Verdict::Ask(_) => {}
         }
+        if let Some(memory) = &cx.memory {
+            // Nobody counts real time in tests: the clock of the runtime is the one that can stand still.
+            match memory.consult(&call.event, print, Instant::now().into_std()) {
+                Recall::Run => {}
+                known => return Ok(Admission::Known(known)),
+            }
+        }
         let claim = scope::claim(parts.fs.as_ref(), declaration, &touched, batch, parts.parallel_tools);
-        Ok((Arc::new(parts.locks.enqueue(claim)), touched))
+        Ok(Admission::Runs(Arc::new(parts.locks.enqueue(claim)), touched))
     }
 
     /// Takes the call to its end.
     pub(super) async fn carry_out(mut self) -> Result<Ended, Failure> {
-        let admission = std::mem::replace(&mut self.admission, Err(ToolFailure::cancelled()));
+        let admission = std::mem::replace(&mut self.admission, Admission::Not(ToolFailure::cancelled()));
         let (ticket, touched) = match admission {
-            Ok(admission) => admission,
-            Err(failure) => return Ok(Ended::failed(failure)),
+            Admission::Runs(ticket, touched) => (ticket, touched),
+            Admission::Not(failure) => return Ok(Ended::failed(failure)),
+            // The door answers these itself.
+            Admission::Known(_) => return Ok(Ended::failed(ToolFailure::cancelled())),
         };
         let mut started = None;
         let result = match self.proceed(&ticket, touched, &mut started).await {

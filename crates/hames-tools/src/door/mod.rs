@@ -12,6 +12,7 @@ mod approve;
 mod call;
 mod emit;
 mod execute;
+mod print;
 mod report;
 mod scope;
 
@@ -19,13 +20,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hames_protocol::{
-    Approver, BlobStore, Emit, Event, Failure, Grant, GrantKeeper, Mode, RawCall, SessionId, SessionState, ToolError,
-    ToolErrorClass, ToolSpec,
+    Approver, BlobStore, CallId, Emit, Event, Failure, Grant, GrantKeeper, Mode, RawCall, SessionId, SessionState,
+    ToolError, ToolErrorClass, ToolSpec,
 };
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Finished, FsProvider, LockTable, Policy, Preview, Rule, Secrets, ShellProvider, ToolFailure, ToolSet};
+use crate::{
+    CallMemory, Finished, FsProvider, LockTable, Policy, Preview, Recall, Rule, Secrets, ShellProvider, ToolFailure,
+    ToolSet,
+};
 pub use admit::Admitted;
 use call::{Ended, Job, Origin};
 
@@ -72,6 +76,8 @@ pub struct RunCx {
     pub abort: CancellationToken,
     /// A message wants in: what has not started does not start, reads are cancelled, the rest finishes.
     pub interrupt: CancellationToken,
+    /// What the run remembers of its calls; without it every call runs.
+    pub memory: Option<Arc<dyn CallMemory>>,
 }
 
 /// The door of a run.
@@ -178,9 +184,12 @@ impl Door {
         let _halt_when_dropped = halt.clone().drop_guard();
         let cx = RunCx { abort: halt.clone(), ..cx };
         let names = self.parts.locks.output_names(&cx.session);
-        let (mut tasks, mut origins) = self.start(calls, &cx).await;
+        let Started { mut tasks, mut origins, known, mut shared } = self.start(calls, &cx).await;
 
-        let mut outcome = Ok(());
+        let mut outcome = if known.is_empty() { Ok(()) } else { cx.emit.record(known).await };
+        if outcome.is_err() {
+            halt.cancel();
+        }
         while let Some(joined) = tasks.join_next_with_id().await {
             let id = joined.as_ref().map_or_else(tokio::task::JoinError::id, |(id, _)| *id);
             let Some(origin) = origins.remove(&id) else { continue };
@@ -191,8 +200,9 @@ impl Door {
                 Ok((_, ended)) => ended,
                 Err(crash) => Ok(Ended::failed(call::crashed(&origin.name, &crash.to_string()))),
             };
+            let share = shared.remove(&origin.call_id).unwrap_or_default();
             outcome = match ended {
-                Ok(ended) => report::report(&self.parts, &cx, &names, origin, ended).await,
+                Ok(ended) => report::report(&self.parts, &cx, &names, origin, ended, &share).await,
                 Err(failure) => Err(failure),
             };
             if outcome.is_err() {
@@ -202,19 +212,25 @@ impl Door {
         outcome
     }
 
-    /// Starts every call, taking tickets in call order.
-    async fn start(&self, calls: Vec<Admitted>, cx: &RunCx) -> (Tasks, HashMap<tokio::task::Id, Origin>) {
+    /// Starts every call that has to run, taking tickets in call order.
+    async fn start(&self, calls: Vec<Admitted>, cx: &RunCx) -> Started {
         let batch = self.parts.locks.batch();
         let fs = self.parts.fs_for(cx);
         let scopes = scope::resolve(&fs, &calls).await;
-        let mut tasks = JoinSet::new();
-        let mut origins = HashMap::new();
-        for (call, scope) in calls.into_iter().zip(scopes) {
+        let prints = print::prints(&fs, &calls, &scopes, cx.memory.as_ref()).await;
+        let mut started = Started::default();
+        for ((call, scope), print) in calls.into_iter().zip(scopes).zip(prints) {
             let origin = Origin::of(&call);
-            let job = Job::new(self.parts.clone(), fs.clone(), cx.clone(), call, scope, batch);
-            origins.insert(tasks.spawn(job.carry_out()).id(), origin);
+            let job = Job::new(self.parts.clone(), fs.clone(), cx.clone(), call, scope, print, batch);
+            match job.recalled() {
+                Recall::Run => {
+                    started.origins.insert(started.tasks.spawn(job.carry_out()).id(), origin);
+                }
+                Recall::Answer(event) => started.known.push(*event),
+                Recall::Share(first) => started.shared.entry(first).or_default().push(origin),
+            }
         }
-        (tasks, origins)
+        started
     }
 
     /// Finishes forward what was being applied when its process died. Does nothing where nothing is under way, or where
@@ -253,7 +269,16 @@ impl Door {
     }
 }
 
-type Tasks = JoinSet<Result<Ended, Failure>>;
+/// The calls of a step on their way.
+#[derive(Default)]
+struct Started {
+    tasks: JoinSet<Result<Ended, Failure>>,
+    origins: HashMap<tokio::task::Id, Origin>,
+    /// Answers that are known without running anything.
+    known: Vec<Event>,
+    /// Calls that get what another one gets, by that one.
+    shared: HashMap<CallId, Vec<Origin>>,
+}
 
 /// Why a call goes no further: it has its answer, or the run has failed.
 enum Stop {

@@ -16,13 +16,14 @@ use crate::{Secrets, ToolFailure, ToolOutput, Whole};
 /// Bytes of one diff in an event. It is for people to look at; the files themselves are kept.
 const MAX_DIFF: usize = 256 << 10;
 
-/// Records the end of a call.
+/// Records the end of a call, and with it that of the calls that get the same.
 pub(super) async fn report(
     parts: &Parts,
     cx: &RunCx,
     names: &OutputNames,
     origin: Origin,
     ended: Ended,
+    shared: &[Origin],
 ) -> Result<(), Failure> {
     let cap = origin.cap(parts);
     let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
@@ -40,7 +41,7 @@ pub(super) async fn report(
     };
     let text = parts.secrets.mask(&text).into_owned();
     let Some(source) = whole_of(parts, whole, &text, cap).await else {
-        return cx.emit.record(vec![end.event(&origin, text, None, took)]).await;
+        return cx.emit.record(with_shared(end.event(&origin, text, None, took), shared)).await;
     };
 
     // Held until the record is made: a name that comes to nothing is the next one's.
@@ -55,7 +56,7 @@ pub(super) async fn report(
     let text = point_to(text, cap, &kept, parts.tools.recaller());
     let blob = kept.ok();
     let is_kept = blob.is_some();
-    cx.emit.record(vec![end.event(&origin, text, blob, took)]).await?;
+    cx.emit.record(with_shared(end.event(&origin, text, blob, took), shared)).await?;
     if is_kept {
         *last = number;
     }
@@ -88,6 +89,35 @@ impl End {
             End::Error(class) => ToolError { call_id, name, error: text, class, blob, duration_ms }.into(),
         }
     }
+}
+
+/// The end of a call and the same end for calls of its step that are equal to it.
+fn with_shared(end: Event, shared: &[Origin]) -> Vec<Event> {
+    const SAME: &str = "[The same call stands earlier in this step and was run once. This is its result.]\n";
+    let mut events = vec![end];
+    for origin in shared {
+        let (call_id, name) = (origin.call_id.clone(), origin.name.clone());
+        events.extend(match &events[0] {
+            Event::ToolDone(done) => Some(
+                ToolDone {
+                    call_id,
+                    name,
+                    output: format!("{SAME}{}", done.output),
+                    diffs: Vec::new(),
+                    duration_ms: 0,
+                    served_from: Some(done.call_id.clone()),
+                    ..done.clone()
+                }
+                .into(),
+            ),
+            Event::ToolError(error) => Some(
+                ToolError { call_id, name, error: format!("{SAME}{}", error.error), duration_ms: 0, ..error.clone() }
+                    .into(),
+            ),
+            _ => None,
+        });
+    }
+    events
 }
 
 fn blobs_so_far(cx: &RunCx) -> u32 {

@@ -411,6 +411,7 @@ impl Setup {
             state,
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
+            memory: None,
         };
         TestDoor { door: Arc::new(door), log, cx, fs, blobs }
     }

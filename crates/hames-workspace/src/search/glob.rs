@@ -71,7 +71,8 @@ impl Tool for Glob {
         let written = Written::parse(args.text("pattern"));
         let path = if written.absolute { literal_prefix(&written) } else { args.path().to_owned() };
         Declaration {
-            cacheable: true,
+            // What ignore files hide is not looked at where it is decided whether anything has changed.
+            cacheable: !args.flag("no_ignore"),
             cap_bytes: Some(super::RESULT_CAP as u64),
             ..Declaration::new(Effect::Read, vec![Resource::path(path, false)])
         }

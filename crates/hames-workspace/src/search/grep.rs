@@ -96,7 +96,8 @@ impl Tool for Grep {
 
     fn declare(&self, input: &Value) -> Declaration {
         Declaration {
-            cacheable: true,
+            // What ignore files hide is not looked at where it is decided whether anything has changed.
+            cacheable: !Args(input).flag("no_ignore"),
             cap_bytes: Some(super::RESULT_CAP as u64),
             ..Declaration::new(Effect::Read, vec![Resource::path(Args(input).path().to_owned(), false)])
         }

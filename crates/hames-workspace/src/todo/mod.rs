@@ -125,7 +125,7 @@ impl Tool for TodoRead {
     }
 
     fn declare(&self, _input: &Value) -> Declaration {
-        declaration(false)
+        Declaration { cacheable: true, ..declaration(false) }
     }
 
     async fn run(&self, _input: &Value, cx: &ToolCx) -> Result<ToolOutput, ToolFailure> {

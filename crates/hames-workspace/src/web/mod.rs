@@ -35,6 +35,9 @@ use crate::shell::clean;
 /// Bytes of a result in the window: some pages of text. The rest is kept.
 const CAP: u64 = 24 * 1024;
 
+/// Milliseconds for which a page is taken for the same: whoever asks again later wants to know what became of it.
+const FRESH_MS: u64 = 60_000;
+
 /// Bytes of an error page that are shown: what it says stands at its beginning.
 const ERROR_TEXT: usize = 600;
 
@@ -101,6 +104,8 @@ impl Tool for WebFetch {
     fn declare(&self, input: &Value) -> Declaration {
         let host = Target::parse(url_of(input)).ok().map(|target| Resource::Host { host: target.host });
         Declaration {
+            cacheable: true,
+            cache_ms: Some(FRESH_MS),
             cap_bytes: Some(CAP),
             timeout_ms: Some(u64::try_from(self.fetcher.time().as_millis()).unwrap_or(u64::MAX)),
             ..Declaration::new(Effect::Read, host.into_iter().collect())

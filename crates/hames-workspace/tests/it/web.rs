@@ -559,6 +559,7 @@ async fn through_a_door(
             state: bench.cx.state.clone(),
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
+            memory: None,
         };
         door.run(vec![door.admit(call)], cx).await.unwrap();
         ends.push(bench.recorder.events.lock().unwrap().last().cloned().unwrap());

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use hames_agent::{Agent, AgentParts, Clock, Ports, RetryPolicy, RunControl, RunEnd, RunInput, Session, Watch};
 use hames_protocol::{
-    Delivery, Envelope, Event, EventLog, Head, Item, MemoryBlobs, MemoryInbox, Mode, ModelClient, ModelInfo, ModelRef,
-    NobodyAnswers, OpenBlock, Part, Pending, PendingId, Price, RunResult, Sampling, SessionCreated, SessionId,
-    Settings, ToolErrorClass,
+    Delivery, Envelope, Event, EventLog, GuardLevel, GuardSettings, Head, Item, MemoryBlobs, MemoryInbox, Mode,
+    ModelClient, ModelInfo, ModelRef, NobodyAnswers, OpenBlock, Part, Pending, PendingId, Price, RunResult, Sampling,
+    SessionCreated, SessionId, Settings, ToolErrorClass,
 };
-use hames_tools::{Door, DoorParts, LockTable, Policy, Preview, Secrets, Tool, ToolSet};
+use hames_tools::{Door, DoorParts, FsProvider, LockTable, Policy, Preview, Secrets, Tool, ToolSet};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -189,6 +189,8 @@ pub(crate) struct Setup {
     /// In place of the script.
     pub(crate) model: Option<Box<dyn ModelClient>>,
     pub(crate) preview: Option<Arc<dyn Preview>>,
+    pub(crate) guard: GuardSettings,
+    pub(crate) fs: Arc<dyn FsProvider>,
 }
 
 impl Setup {
@@ -205,6 +207,8 @@ impl Setup {
             clock_step: 1,
             model: None,
             preview: None,
+            guard: GuardSettings::level(GuardLevel::Off),
+            fs: Arc::new(tools::StubFs),
         }
     }
 
@@ -263,7 +267,7 @@ impl Setup {
         let door = Arc::new(Door::new(DoorParts {
             tools: ToolSet::new(tools).unwrap(),
             policy: Policy::default(),
-            fs: Arc::new(tools::StubFs),
+            fs: self.fs.clone(),
             preview: self.preview.clone(),
             shell: Arc::new(tools::NoShell),
             blobs: Arc::new(MemoryBlobs::default()),
@@ -283,6 +287,7 @@ impl Setup {
             sampling: Sampling::default(),
             max_output_tokens: None,
             retry: self.retry,
+            guard: self.guard.clone(),
         });
         (model, agent)
     }

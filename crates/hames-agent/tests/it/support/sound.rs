@@ -65,7 +65,7 @@ fn run(events: &[&Envelope], turn: u32) {
                 assert_eq!(place, Some(step));
             }
             Event::ToolDone(done) => {
-                assert!(started.contains(&done.call_id), "a result without a start");
+                assert_ne!(started.contains(&done.call_id), done.served_from.is_some(), "a result without a start");
                 assert!(!done.output.trim().is_empty());
                 assert!(asked.contains_key(&done.call_id) && answered.insert(done.call_id.clone()));
                 assert_eq!(place, Some(step));

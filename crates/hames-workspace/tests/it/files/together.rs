@@ -63,6 +63,7 @@ async fn run(bench: &Bench, door: &Door, calls: &[(&str, Value)]) -> Vec<bool> {
         state: bench.cx.state.clone(),
         abort: bench.cx.cancel.clone(),
         interrupt: tokio_util::sync::CancellationToken::new(),
+        memory: None,
     };
     door.run(admitted, cx).await.unwrap();
     let events = bench.recorder.events.lock().unwrap();

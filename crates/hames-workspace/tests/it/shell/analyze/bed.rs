@@ -208,6 +208,7 @@ impl Bed {
             state: self.state.clone(),
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
+            memory: None,
         };
         self.door.run(vec![call], cx).await.unwrap();
         let events = std::mem::take(&mut *self.seen.0.lock().unwrap());
