@@ -61,7 +61,10 @@ impl Folds {
         locked(&self.state).apply(envelope);
         // Children speak under their own path; their words are not this conversation's.
         if envelope.agent.is_empty() {
-            locked(&self.transcript).apply(&envelope.event);
+            match envelope.seq {
+                Some(seq) => locked(&self.transcript).apply_at(seq, &envelope.event),
+                None => locked(&self.transcript).apply(&envelope.event),
+            }
             locked(&self.tally).apply(envelope);
         }
     }

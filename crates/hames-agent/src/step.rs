@@ -225,6 +225,7 @@ fn step_start(number: u32, prepared: &PreparedInfo) -> Event {
         bytes: prepared.bytes,
         changed_at: prepared.changed_at,
         changed_why: prepared.changed_why.to_owned(),
+        input_estimate: None,
     })
 }
 

@@ -5,6 +5,9 @@ const MARGIN_SHARE: u64 = 20;
 const MARGIN_CEILING: u64 = 8_192;
 /// An answer shorter than this is no answer; a head that leaves less is refused.
 const MIN_OUTPUT: u64 = 256;
+/// The share of the window that is kept for the answer at most, whatever one would like: some models state an output
+/// limit as large as their window.
+const RESERVE_SHARE: u64 = 4;
 
 /// A window and the answer one would like to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,21 @@ impl Budget {
     /// Tokens kept free because estimates are only estimates.
     pub fn margin(&self) -> u64 {
         (self.window / MARGIN_SHARE).min(MARGIN_CEILING)
+    }
+
+    /// Tokens kept for the answer.
+    pub fn reserve(&self) -> u64 {
+        self.wanted_output.min(self.window / RESERVE_SHARE)
+    }
+
+    /// Tokens of the window less those kept for the answer: what shares of the window are shares of.
+    pub fn usable(&self) -> u64 {
+        self.window - self.reserve()
+    }
+
+    /// Tokens a request may have at most: the answer is as short as an answer can be then.
+    pub fn most_input(&self) -> u64 {
+        self.window.saturating_sub(self.margin()).saturating_sub(MIN_OUTPUT)
     }
 
     /// Tokens the answer may have so that input, answer and margin fit the window.

@@ -154,6 +154,12 @@ events! {
     WindowCheckpoint(WindowCheckpoint) = "window.checkpoint", durable: true;
     /// The model's window is smaller than was thought.
     WindowLimited(WindowLimited) = "window.limited", durable: true;
+    /// A message that is too large is sent in part.
+    WindowExternalised(WindowExternalised) = "window.externalised", durable: true;
+    /// Something stays in the window from now on.
+    PinAdded(PinAdded) = "pin.added", durable: true;
+    /// Something need not stay any more.
+    PinRemoved(PinRemoved) = "pin.removed", durable: true;
     /// A compaction begins.
     CompactionStart(CompactionStart) = "compaction.start", durable: true;
     /// A compaction removed something without a model.

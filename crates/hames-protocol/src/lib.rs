@@ -34,6 +34,7 @@ mod state;
 mod tool;
 mod transcript;
 mod usage;
+mod window;
 
 pub use event::*;
 pub use failure::*;
@@ -52,3 +53,4 @@ pub use state::*;
 pub use tool::*;
 pub use transcript::*;
 pub use usage::*;
+pub use window::*;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::proposals::{self, Proposal, Settled};
-use crate::{Decision, Envelope, Event, Grant, Outside, Pending, RunId, Settings, Todo};
+use crate::{BlobRef, Decision, Envelope, Event, Grant, Outside, Pending, RunId, Settings, Todo};
 
 /// Name, folder, settings, todos, pending messages and known file contents of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -93,6 +93,9 @@ impl SessionState {
                 self.blobs += u32::from(done.blob.is_some() && done.served_from.is_none());
             }
             Event::ToolError(error) => self.blobs += u32::from(error.blob.is_some()),
+            Event::WindowMasked(masked) => masked.kept.iter().for_each(|kept| self.named(Some(&kept.blob))),
+            Event::WindowCheckpoint(checkpoint) => self.named(checkpoint.archive.as_ref()),
+            Event::WindowExternalised(message) => self.named(message.blob.as_ref()),
             Event::FileChanged(changed) => match &changed.after {
                 Some(hash) => {
                     self.files.insert(changed.path.clone(), hash.clone());
@@ -181,6 +184,13 @@ impl SessionState {
         self.paused = *paused;
         self.grants.clone_from(grants);
         self.blobs = self.blobs.max(*outputs);
+    }
+
+    /// An output was kept under a name of its own: the next name comes after it.
+    fn named(&mut self, blob: Option<&BlobRef>) {
+        let name = blob.and_then(|blob| blob.name.as_deref());
+        let number = name.and_then(|name| name.strip_prefix("out-")?.parse().ok());
+        self.blobs = self.blobs.max(number.unwrap_or(0));
     }
 
     fn settle(&mut self, paths: &[String]) -> Vec<String> {

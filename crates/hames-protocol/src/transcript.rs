@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::{BlobRef, CallId, Cut, Declaration, Event, Label, ModelRef, Part, ReasoningBlock, ToolErrorClass};
+use crate::{
+    BlobRef, CallId, Cut, Declaration, Event, Label, ModelRef, Part, PinAdded, PinTarget, ReasoningBlock,
+    ToolErrorClass,
+};
 
 /// One thing in the conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,11 +96,49 @@ pub struct OpenCall {
     pub started: bool,
 }
 
+/// Where an item comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's message a run began with.
+    Opening,
+    /// A message of the user that came during a run.
+    Message,
+    /// The loop guard.
+    Nudge,
+    /// A text that was pinned.
+    Pin,
+    /// The model.
+    Answer,
+    /// A call.
+    Result,
+}
+
+/// Where an item stands in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What orders items against events: the item's first event; of a result, that of the answer that asked for it. It
+    /// never falls from item to item, and what stands in one step has one number.
+    pub seq: u64,
+    /// The event that closed it: `message.user`, `step.done`, `tool.done`. Its name for pins.
+    pub event: u64,
+    /// Ordinal of its run in what was read, from 1.
+    pub turn: u32,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
 /// The conversation so far.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     items: Vec<Arc<Item>>,
+    /// One for each item.
+    places: Vec<Place>,
+    /// Seq of the event read last.
+    seq: u64,
+    turn: u32,
     answer: Option<AssistantItem>,
+    /// Seq of the first event of `answer`.
+    answer_began: u64,
     open: Vec<OpenCall>,
     asked: HashSet<CallId>,
     /// The model of the run that is being read.
@@ -128,6 +169,11 @@ impl Transcript {
         &self.items
     }
 
+    /// Where each of the items stands, in the same order.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
     /// Calls without an answer, in the order they were asked for.
     pub fn open_calls(&self) -> &[OpenCall] {
         &self.open
@@ -138,36 +184,40 @@ impl Transcript {
         self.answer.is_some()
     }
 
-    /// Takes in one event. Unknown and irrelevant events change nothing; no event can make it panic.
+    /// Takes in the next event, counting seqs by itself: for conversations that have no log.
     pub fn apply(&mut self, event: &Event) {
+        self.apply_at(self.seq + 1, event);
+    }
+
+    /// Takes in one event, in the order of the log. Unknown and irrelevant events change nothing; no event can make it
+    /// panic.
+    pub fn apply_at(&mut self, seq: u64, event: &Event) {
+        self.seq = self.seq.max(seq);
+        self.turn += u32::from(matches!(event, Event::RunStart(_)));
         self.open_with(event);
         match event {
             Event::RunStart(start) if self.model.as_deref() != Some(&start.model) => {
                 self.model = Some(Arc::new(start.model.clone()));
             }
             Event::MessageUser(message) => {
-                self.close_answer();
-                self.items.push(Arc::new(Item::User(UserItem {
-                    parts: message.parts.clone(),
-                    note: message.note.clone(),
-                    nudge: None,
-                })));
+                let origin = if message.delivery.is_none() { Origin::Opening } else { Origin::Message };
+                let item = UserItem { parts: message.parts.clone(), note: message.note.clone(), nudge: None };
+                self.say(origin, item);
             }
             Event::Nudge(nudge) => {
-                self.close_answer();
-                self.items.push(Arc::new(Item::User(UserItem {
-                    parts: vec![Part::text(nudge.text.clone())],
-                    note: None,
-                    nudge: Some(nudge.kind.clone()),
-                })));
+                let item = UserItem { nudge: Some(nudge.kind.clone()), ..said(&nudge.text) };
+                self.say(Origin::Nudge, item);
+            }
+            Event::PinAdded(PinAdded { target: PinTarget::Text { text }, .. }) if !text.trim().is_empty() => {
+                self.say(Origin::Pin, said(&format!("[Pinned: {}]", text.trim())));
             }
             Event::ReasoningDone(done) => {
-                let answer = self.answer.get_or_insert_default();
+                let answer = self.open_answer();
                 answer.reasoning.push(done.block.clone());
                 answer.cut = answer.cut.or(done.cut);
             }
             Event::TextDone(done) => {
-                let answer = self.answer.get_or_insert_default();
+                let answer = self.open_answer();
                 answer.text.push_str(&done.text);
                 answer.cut = answer.cut.or(done.cut);
             }
@@ -183,7 +233,7 @@ impl Transcript {
                     extra: call.extra.clone(),
                 };
                 self.open.push(OpenCall { call: item.clone(), declaration: call.declaration.clone(), started: false });
-                self.answer.get_or_insert_default().calls.push(item);
+                self.open_answer().calls.push(item);
             }
             Event::StepDone(_) => self.close_answer(),
             Event::ToolStart(start) => {
@@ -221,9 +271,7 @@ impl Transcript {
                 Opening::Unreadable,
                 Event::StepStart(_) | Event::ReasoningDone(_) | Event::TextDone(_) | Event::ToolCall(_),
             ) => {
-                self.close_answer();
-                let parts = vec![Part::text(UNREADABLE_MESSAGE)];
-                self.items.push(Arc::new(Item::User(UserItem { parts, ..UserItem::default() })));
+                self.say(Origin::Opening, said(UNREADABLE_MESSAGE));
                 Opening::Heard
             }
             (opening, _) => opening,
@@ -239,6 +287,9 @@ impl Transcript {
         }
         // Answers may arrive in any order; they stand in the order of their calls, right after the step that asked.
         let at = self.place_of(&item.call_id);
+        let (seq, turn) =
+            at.checked_sub(1).map_or((self.seq, self.turn), |at| (self.places[at].seq, self.places[at].turn));
+        self.places.insert(at, Place { seq, event: self.seq, turn, origin: Origin::Result });
         self.items.insert(at, Arc::new(Item::Tool(item)));
     }
 
@@ -260,12 +311,33 @@ impl Transcript {
         self.items.len()
     }
 
+    fn say(&mut self, origin: Origin, item: UserItem) {
+        self.close_answer();
+        self.push(self.seq, origin, Item::User(item));
+    }
+
+    fn open_answer(&mut self) -> &mut AssistantItem {
+        if self.answer.is_none() {
+            self.answer_began = self.seq;
+        }
+        self.answer.get_or_insert_default()
+    }
+
     fn close_answer(&mut self) {
         if let Some(mut answer) = self.answer.take() {
             answer.model.clone_from(&self.model);
-            self.items.push(Arc::new(Item::Assistant(answer)));
+            self.push(self.answer_began, Origin::Answer, Item::Assistant(answer));
         }
     }
+
+    fn push(&mut self, seq: u64, origin: Origin, item: Item) {
+        self.places.push(Place { seq, event: self.seq, turn: self.turn, origin });
+        self.items.push(Arc::new(item));
+    }
+}
+
+fn said(text: &str) -> UserItem {
+    UserItem { parts: vec![Part::text(text)], ..UserItem::default() }
 }
 
 /// Places of nudges that a later one of their kind makes superfluous. They stay in the transcript; a request carries only

@@ -20,6 +20,8 @@ body! {
         #[serde(default, skip_serializing_if = "Option::is_none")] changed_at: Option<u64>,
         /// Why: `first`, `appended`, `item`, `head`.
         changed_why: String,
+        /// Tokens of the input as estimated, before any correction.
+        #[serde(default, skip_serializing_if = "Option::is_none")] input_estimate: Option<u64>,
     }
 }
 body! {

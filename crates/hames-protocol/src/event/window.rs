@@ -1,10 +1,11 @@
-//! Bodies of what is decided about the window, and of what children report.
+//! Bodies of what is decided about the window: what leaves it, what opens it, what stays in it. And of what children
+//! report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body;
-use crate::{CallId, ModelRef, RunResult};
+use crate::{BlobRef, CallId, ModelRef, RunResult};
 
 body! {
     /// Body of `window.masked`.
@@ -13,15 +14,59 @@ body! {
         calls: Vec<CallId>,
         /// Estimated tokens saved.
         tokens: u64,
+        /// What of them was kept whole for it, so that it can be recalled: results that the window had whole until now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] kept: Vec<KeptOutput>,
     }
+}
+body! {
+    /// A result that was kept whole when it left the window.
+    KeptOutput {
+        /// The call.
+        call_id: CallId,
+        /// Where it is.
+        blob: BlobRef,
+    }
+}
+/// What of the beginning of a conversation left the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetireScope {
+    /// All of it, but for pins.
+    #[default]
+    Turns,
+    /// Answers with calls, and what the calls gave. Messages and answers without calls stay.
+    Exchanges,
 }
 body! {
     /// Body of `window.retired`.
     WindowRetired {
-        /// Everything up to and including this event left the window, but for pins.
+        /// Up to and including this event.
         up_to_seq: u64,
         /// Estimated tokens saved.
         tokens: u64,
+        /// What of it.
+        #[serde(default)] scope: RetireScope,
+    }
+}
+/// Who wrote the document of a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointKind {
+    /// A model.
+    #[default]
+    Summary,
+    /// Hames, from what was said and done; no model was asked.
+    Rolled,
+    /// Nobody: the one before is carried on as it was.
+    Trim,
+}
+body! {
+    /// Events between two seqs, both included.
+    SeqSpan {
+        /// The first.
+        from_seq: u64,
+        /// The last.
+        to_seq: u64,
     }
 }
 body! {
@@ -31,6 +76,77 @@ body! {
         from_seq: u64,
         /// The state document the window opens with.
         document: String,
+        /// Who wrote it.
+        #[serde(default)] kind: CheckpointKind,
+        /// Messages before `from_seq` that stay in the window as they are: what is being worked on, by their seq.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] held: Vec<u64>,
+        /// What no document tells of, because it was more than could be read at once.
+        #[serde(default, skip_serializing_if = "Option::is_none")] deferred: Option<SeqSpan>,
+        /// The whole text of what left the window with it, for Recall.
+        #[serde(default, skip_serializing_if = "Option::is_none")] archive: Option<BlobRef>,
+        /// Estimated tokens that pins before `from_seq` may have in all; absent where they stay whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")] pin_tokens: Option<u64>,
+        /// Estimated tokens of what the document tells of.
+        #[serde(default)] span_tokens: u64,
+        /// Estimated tokens that could have been read at once.
+        #[serde(default)] ceiling_tokens: u64,
+    }
+}
+body! {
+    /// Body of `window.externalised`: a message that is too large for the window is sent as its beginning and end.
+    WindowExternalised {
+        /// The message's event.
+        seq: u64,
+        /// The whole text, for Recall.
+        #[serde(default, skip_serializing_if = "Option::is_none")] blob: Option<BlobRef>,
+        /// Bytes of text sent of its beginning.
+        head_bytes: u64,
+        /// Bytes of text sent of its end.
+        tail_bytes: u64,
+        /// Whether its images are left out too.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] without_images: bool,
+        /// Estimated tokens saved.
+        tokens: u64,
+    }
+}
+/// What is pinned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PinTarget {
+    /// Something in the conversation.
+    Message {
+        /// Its event: `message.user`, `step.done`, `tool.done`.
+        seq: u64,
+    },
+    /// A text of its own.
+    Text {
+        /// The text.
+        text: String,
+    },
+}
+/// Who pinned it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PinnedBy {
+    /// A person.
+    User,
+    /// The model.
+    Model,
+}
+body! {
+    /// Body of `pin.added`: it stays in the window whatever leaves it.
+    PinAdded {
+        /// What.
+        target: PinTarget,
+        /// By whom.
+        by: PinnedBy,
+    }
+}
+body! {
+    /// Body of `pin.removed`.
+    PinRemoved {
+        /// The event that added it.
+        pin: u64,
     }
 }
 body! {

@@ -117,6 +117,7 @@ fn whatever_a_log_leaves_open_is_closed_once() {
             bytes: 9,
             changed_at: None,
             changed_why: "first".into(),
+            input_estimate: None,
         })
     };
     let step_done = || Event::step_done_for_tests("stop");

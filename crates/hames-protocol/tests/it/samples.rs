@@ -195,10 +195,24 @@ fn session() -> Vec<Event> {
 fn steps() -> Vec<Event> {
     let delta = "ü\u{0}\u{7f}\u{2028}".to_owned();
     vec![
-        StepStart { number: 1, fingerprint: "f".into(), bytes: 9, changed_at: None, changed_why: "first".into() }
-            .into(),
-        StepStart { number: 2, fingerprint: "f".into(), bytes: 9, changed_at: Some(0), changed_why: "head".into() }
-            .into(),
+        StepStart {
+            number: 1,
+            fingerprint: "f".into(),
+            bytes: 9,
+            changed_at: None,
+            changed_why: "first".into(),
+            input_estimate: None,
+        }
+        .into(),
+        StepStart {
+            number: 2,
+            fingerprint: "f".into(),
+            bytes: 9,
+            changed_at: Some(0),
+            changed_why: "head".into(),
+            input_estimate: Some(2),
+        }
+        .into(),
         TextDelta { index: 0, offset: 0, text: delta.clone() }.into(),
         ReasoningDelta { index: 1, offset: 4, text: delta.clone() }.into(),
         ToolInputDelta { index: 0, offset: 0, name: Some("Read".into()), text: String::new() }.into(),
@@ -376,8 +390,40 @@ fn tools() -> Vec<Event> {
 
 fn window() -> Vec<Event> {
     vec![
-        WindowMasked { calls: vec!["c0".into()], tokens: 900 }.into(),
-        WindowRetired { up_to_seq: 40, tokens: 0 }.into(),
+        WindowMasked { calls: vec!["c0".into()], tokens: 900, kept: vec![] }.into(),
+        WindowMasked {
+            calls: vec!["c0".into()],
+            tokens: 900,
+            kept: vec![KeptOutput { call_id: "c0".into(), blob: blob() }],
+        }
+        .into(),
+        WindowRetired { up_to_seq: 40, tokens: 0, scope: RetireScope::Exchanges }.into(),
+        checkpoint(41, "# State").into(),
+        WindowCheckpoint {
+            kind: CheckpointKind::Trim,
+            held: vec![3],
+            deferred: Some(SeqSpan { from_seq: 4, to_seq: 9 }),
+            archive: Some(blob()),
+            pin_tokens: Some(7),
+            span_tokens: 5,
+            ceiling_tokens: 6,
+            ..checkpoint(41, "")
+        }
+        .into(),
+        WindowExternalised { seq: 2, blob: None, head_bytes: 3, tail_bytes: 4, without_images: false, tokens: 5 }
+            .into(),
+        WindowExternalised {
+            seq: 2,
+            blob: Some(blob()),
+            head_bytes: 3,
+            tail_bytes: 4,
+            without_images: true,
+            tokens: 5,
+        }
+        .into(),
+        PinAdded { target: PinTarget::Message { seq: 2 }, by: PinnedBy::User }.into(),
+        PinAdded { target: PinTarget::Text { text: "port 8080".into() }, by: PinnedBy::Model }.into(),
+        PinRemoved { pin: 5 }.into(),
         WindowLimited {
             model: "acme/large".parse().unwrap(),
             tokens: 8_192,
@@ -386,7 +432,6 @@ fn window() -> Vec<Event> {
             words: Some("at most 8192 tokens".into()),
         }
         .into(),
-        WindowCheckpoint { from_seq: 41, document: "# State".into() }.into(),
         CompactionStart { reason: "manual".into(), tokens_before: 9 }.into(),
         CompactionPruned { tokens_removed: 1, messages_removed: 2 }.into(),
         CompactionSummary { summary: "short".into() }.into(),
@@ -417,4 +462,18 @@ fn life() -> Vec<Event> {
         TurnDone { duration_ms: 7, usage: usage() }.into(),
         RunDone { result: RunResult::Interrupted, exit_code: 130 }.into(),
     ]
+}
+
+pub(crate) fn checkpoint(from_seq: u64, document: &str) -> WindowCheckpoint {
+    WindowCheckpoint {
+        from_seq,
+        document: document.into(),
+        kind: CheckpointKind::Summary,
+        held: vec![],
+        deferred: None,
+        archive: None,
+        pin_tokens: None,
+        span_tokens: 0,
+        ceiling_tokens: 0,
+    }
 }

@@ -1,0 +1,130 @@
+//! How a conversation is kept within its window: when, how far, and by whom.
+
+use std::sync::Arc;
+
+use crate::Budget;
+use crate::strategy::{Carried, Strategy};
+
+/// The fill at which the window is tidied, in percent of what is usable.
+pub const DEFAULT_TRIGGER: u8 = 80;
+/// What stays verbatim when it was, in percent of what is usable.
+pub const DEFAULT_LANDING: u8 = 10;
+/// The lowest trigger: below it a session would do little else than tidy.
+const LEAST_TRIGGER: u8 = 20;
+/// The highest: what comes between a look at the fill and the next has to have room.
+const MOST_TRIGGER: u8 = 95;
+/// Thousandths of a counted token to an estimated one where nobody has measured.
+const EVEN: u64 = 1_000;
+
+/// When to tidy, how far, and how.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Whether it happens by itself. Where not, a conversation that has no room left is refused.
+    pub auto: bool,
+    /// Percent of the usable window at which it begins.
+    pub trigger: u8,
+    /// Percent of the usable window that stays verbatim; 0 keeps only the last complete turn.
+    pub landing: u8,
+    /// How.
+    pub strategy: Arc<dyn Strategy>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { auto: true, trigger: DEFAULT_TRIGGER, landing: DEFAULT_LANDING, strategy: Arc::new(Carried) }
+    }
+}
+
+impl Policy {
+    /// This policy with trigger and landing brought within their bounds: what is set by hand can say anything.
+    pub fn clamped(&self) -> Self {
+        let trigger = self.trigger.clamp(LEAST_TRIGGER, MOST_TRIGGER);
+        Self { trigger, landing: self.landing.min(trigger - 1), ..self.clone() }
+    }
+}
+
+/// What a plan is made for: the model's window, what every request costs, and the policy.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The window, and the answer one would like to get.
+    pub budget: Budget,
+    /// Estimated tokens of tools and system text.
+    pub head_tokens: u64,
+    /// Thousandths of a counted token to an estimated one; 1,000 where nobody has measured.
+    pub ratio: u64,
+    /// When and how to tidy.
+    pub policy: Policy,
+    /// The window of the model that writes documents; the budget's own where absent.
+    pub summary_budget: Option<Budget>,
+    /// Estimated tokens of the words around what that model is given.
+    pub prompt_tokens: u64,
+}
+
+impl Terms {
+    /// Terms with the default policy, uncorrected estimates, and documents written by the same model.
+    pub fn new(budget: Budget, head_tokens: u64) -> Self {
+        Self { budget, head_tokens, ratio: EVEN, policy: Policy::default(), summary_budget: None, prompt_tokens: 800 }
+    }
+}
+
+/// The marks of a plan, all in estimated tokens: what providers count is brought to the estimator's measure once, here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Tools and system text.
+    pub(crate) head: u64,
+    /// The window less what is kept for the answer.
+    pub(crate) usable: u64,
+    /// At this fill, head included, the window is tidied.
+    pub(crate) trigger: u64,
+    /// Below this fill, head included, nothing more need be done.
+    pub(crate) low: u64,
+    /// More than this, head included, cannot be sent.
+    pub(crate) hard: u64,
+    /// What messages may have at most.
+    pub(crate) room: u64,
+    /// What stays verbatim.
+    pub(crate) keep: u64,
+    /// A message with more than this is sent in part.
+    pub(crate) message: u64,
+    /// All pins together.
+    pub(crate) pins: u64,
+    /// A document.
+    pub(crate) document: u64,
+}
+
+/// Estimated tokens that messages need at least: less holds no message, no document and no answer to it.
+const MIN_ROOM: u64 = 320;
+/// Percent of the usable window that pins may have.
+const PIN_PERCENT: u64 = 15;
+
+impl Limits {
+    pub(crate) fn of(terms: &Terms) -> Self {
+        let policy = terms.policy.clamped();
+        let ratio = terms.ratio.max(1);
+        let measured = |tokens: u64| tokens.saturating_mul(EVEN) / ratio;
+        let percent = |of: u64, part: u64| of.saturating_mul(part) / 100;
+        let head = terms.head_tokens;
+        let usable = measured(terms.budget.usable());
+        let hard = measured(terms.budget.most_input());
+        let room = hard.saturating_sub(head);
+        let trigger = percent(usable, policy.trigger.into()).max(head + room / 2).min(hard);
+        let span = trigger.saturating_sub(head);
+        Self {
+            head,
+            usable,
+            trigger,
+            low: head + span * 5 / 8,
+            hard,
+            room,
+            keep: percent(usable, policy.landing.into()).min(room / 3),
+            message: (usable / 2).min(room / 2),
+            pins: percent(usable, PIN_PERCENT),
+            document: room / 6,
+        }
+    }
+
+    /// Whether anything can be said at all.
+    pub(crate) fn has_room(&self) -> bool {
+        self.room >= MIN_ROOM
+    }
+}

@@ -1,0 +1,6 @@
+//! The window from outside: histories in, requests and decisions out.
+
+#![allow(clippy::unwrap_used)] // helpers of tests fail like tests
+
+mod support;
+mod window;
