@@ -4,10 +4,11 @@
 //! to runs, and closes when nobody needs it. What happens in a session goes through its channel to everybody who watches,
 //! in the order of the log; nobody who watches can slow a run, and nobody misses anything without being told.
 //!
-//! This crate speaks no HTTP, reads no configuration and no environment. How an agent is put together is the [`Host`]'s
-//! business; how requests come in is the caller's.
+//! [`http`] puts the hub's operations on the wire. This crate reads no configuration and no environment: how an agent is
+//! put together is the [`Host`]'s business.
 
 mod host;
+pub mod http;
 mod hub;
 mod subscription;
 

@@ -8,7 +8,7 @@ use super::Client;
 use crate::ClientError;
 
 impl Client {
-    /// Who answers, and what it speaks. Needs no token.
+    /// Who answers, and what it speaks.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.get(&["health"]).receive().await
     }

@@ -47,6 +47,8 @@ pub enum ApiErrorCode {
     UnsupportedMediaType,
     /// The request did not come in time (408).
     Timeout,
+    /// The server has more connections than it takes (503).
+    Overloaded,
     /// A refusal that this version does not know.
     #[serde(other)]
     Unknown,
@@ -69,7 +71,7 @@ impl ApiErrorCode {
             MethodNotAllowed => 405,
             UnsupportedMediaType => 415,
             Timeout => 408,
-            Stopping => 503,
+            Stopping | Overloaded => 503,
             Storage => 507,
         }
     }

@@ -23,7 +23,7 @@ impl ApiVersion {
 }
 
 api! {
-    /// `GET /v1/health`: needs no token.
+    /// `GET /v1/health`: says nothing private. Over TCP it needs the token like everything else.
     Health {
         /// Always `hames`.
         name: String,

@@ -60,9 +60,6 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     if let Some(content) = content_of_body(endpoint.body, generator) {
         operation["requestBody"] = json!({"required": true, "content": content});
     }
-    if endpoint.name == "health" {
-        operation["security"] = json!([]);
-    }
     operation
 }
 
@@ -83,6 +80,7 @@ fn parameters(endpoint: &Endpoint) -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
+        ParameterKind::Text if parameter.is_required => json!({"type": "string", "minLength": 1}),
         ParameterKind::Text => json!({"type": "string"}),
         ParameterKind::Number { min, max, default } => {
             let mut schema = json!({"type": "integer", "minimum": min, "maximum": max});

@@ -60,7 +60,7 @@ const WRITES: &[ApiErrorCode] = &[Busy, HeldElsewhere];
 
 /// Every endpoint, in the order of the document.
 pub const ENDPOINTS: &[Endpoint] = &[
-    get("/v1/health", "health", json::<Health>(), "Who answers and which version of the API it speaks. Needs no token."),
+    get("/v1/health", "health", json::<Health>(), "Who answers and which version of the API it speaks."),
     get("/v1/server", "server_status", json::<ServerStatus>(), "What the server is doing."),
     post(
         "/v1/server/stop",
