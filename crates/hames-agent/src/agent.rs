@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use hames_context::{Budget, Estimator, ImageRoom, WireRules, estimate_head};
-use hames_protocol::{
-    ErrorClass, Failure, GuardSettings, Head, Item, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel,
-};
+use hames_context::estimate_head;
+use hames_protocol::{GuardSettings, Head, ModelClient, ModelInfo, RequestOptions, Sampling, ThinkingLevel};
 use hames_tools::Door;
 
 use crate::RetryPolicy;
+use crate::compaction::Compacting;
 
 /// What an agent is made of.
 pub struct AgentParts {
@@ -40,12 +39,10 @@ pub struct Agent {
     pub(crate) max_steps: Option<u32>,
     pub(crate) retry: RetryPolicy,
     pub(crate) guard: GuardSettings,
-    options: RequestOptions,
-    wanted_output: u64,
-    head_tokens: u64,
-    estimator: Estimator,
-    rules: WireRules,
-    pub(crate) images: ImageRoom,
+    pub(crate) options: RequestOptions,
+    pub(crate) wanted_output: u64,
+    pub(crate) head_tokens: u64,
+    pub(crate) compacting: Compacting,
 }
 
 impl Agent {
@@ -54,6 +51,7 @@ impl Agent {
         let info = parts.model.info();
         let wanted_output =
             parts.max_output_tokens.unwrap_or(info.max_output_tokens).min(info.max_output_tokens.max(1));
+        let compacting = Compacting::new(parts.door.recaller());
         Self {
             head_tokens: estimate_head(&parts.head),
             model: parts.model,
@@ -64,9 +62,7 @@ impl Agent {
             guard: parts.guard,
             options: RequestOptions { thinking: parts.thinking, sampling: parts.sampling, ..RequestOptions::default() },
             wanted_output,
-            estimator: Estimator::default(),
-            rules: WireRules::default(),
-            images: ImageRoom::default(),
+            compacting,
         }
     }
 
@@ -75,38 +71,12 @@ impl Agent {
         self.model.info()
     }
 
-    /// Checks that the conversation may and can be sent, and decides how long the answer may be.
-    pub(crate) fn plan(&mut self, items: &[Arc<Item>], session: &str) -> Result<RequestOptions, Failure> {
-        self.rules.check(items).map_err(|broken| {
-            Failure::new(
-                ErrorClass::WireRule,
-                format!("{broken}. Nothing was sent. This is a fault of Hames; start a new session to go on, and please report it."),
-            )
-        })?;
-        let budget = Budget { window: self.model.info().context_window, wanted_output: self.wanted_output };
-        let input = self.head_tokens + self.estimator.total(items);
-        let output = budget.output_for(input).map_err(|too_large| self.too_large(too_large.input))?;
-        Ok(RequestOptions {
-            max_output_tokens: Some(output),
+    /// What may differ from request to request.
+    pub(crate) fn request_options(&self, max_output_tokens: u64, session: &str) -> RequestOptions {
+        RequestOptions {
+            max_output_tokens: Some(max_output_tokens),
             session: Some(session.to_owned()),
             ..self.options.clone()
-        })
-    }
-
-    fn too_large(&self, input: u64) -> Failure {
-        let info = self.model.info();
-        let (model, window, head) = (&info.model, info.context_window, self.head_tokens);
-        let message = if head * 2 > window {
-            format!(
-                "The fixed part of every request (tools, system text, instruction files) has about {head} tokens; the window of \
-                 {model} has {window}. Shorten the instruction files, or choose a model with a larger window."
-            )
-        } else {
-            format!(
-                "The conversation has about {input} tokens and leaves no room for an answer in the window of {model} ({window} \
-                 tokens). Start a new session, or continue this one with a model that has a larger window."
-            )
-        };
-        Failure::new(ErrorClass::ContextOverflow, message)
+        }
     }
 }

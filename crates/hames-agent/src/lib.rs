@@ -9,8 +9,10 @@
 
 mod agent;
 mod clock;
+mod compaction;
 mod guard;
 mod head;
+mod overflow;
 mod recorder;
 mod retry;
 mod run_end;
@@ -20,6 +22,7 @@ mod step;
 
 pub use agent::{Agent, AgentParts};
 pub use clock::{Clock, SystemClock};
+pub use compaction::{Compaction, Fill, OnCompaction, Preview, ShouldCompact};
 pub use guard::{Guard, StepEnded, Verdict};
 pub use head::{run_note, system_text};
 pub use recorder::{Nobody, Watch};

@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hames_protocol::{
     Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, OpenBlock, OpenKind, RunId,
-    SessionId, SessionState, Transcript, join_open,
+    SessionId, SessionState, Transcript, WindowState, join_open,
 };
 
 use crate::Clock;
@@ -50,6 +50,7 @@ pub(crate) struct Folds {
     pub(crate) transcript: Mutex<Transcript>,
     pub(crate) state: Arc<Mutex<SessionState>>,
     pub(crate) tally: Mutex<Tally>,
+    pub(crate) window: Mutex<WindowState>,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -59,6 +60,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Folds {
     pub(crate) fn apply(&self, envelope: &Envelope) {
         locked(&self.state).apply(envelope);
+        locked(&self.window).apply(envelope);
         // Children speak under their own path; their words are not this conversation's.
         if envelope.agent.is_empty() {
             match envelope.seq {

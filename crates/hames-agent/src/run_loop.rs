@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use hames_context::Moment;
 use hames_protocol::{
-    Cut, Delivery, Emit, Event, Failure, Inbox, Item, MessageUser, Mode, Part, Pending, RunResult, SessionId,
-    ToolErrorClass, superseded_nudges,
+    Cut, Delivery, Emit, ErrorClass, Event, Failure, Inbox, MessageUser, Mode, Part, Pending, RunResult, SessionId,
+    ToolErrorClass,
 };
 use hames_tools::{Admitted, Door, RunCx};
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction::{Planned, Recovered, Recovery};
 use crate::guard::{SharedGuard, StepEnded, Verdict};
 use crate::recorder::{Folds, locked};
 use crate::step::{StepEnd, StepOutcome};
@@ -34,29 +36,53 @@ impl Agent {
     /// Takes steps until there is nothing more to do. `Err` only where recording failed: then nothing more may happen.
     pub(crate) async fn run_loop(&mut self, cx: &LoopCx) -> Result<RunEnd, Failure> {
         let mut limited = 0;
+        // Steps whose request did not fit: they were taken again, and count once.
+        let mut again = 0;
+        let mut recovery = Recovery::default();
         loop {
             let taken = cx.steps();
             if cx.abort.is_cancelled() {
                 return Ok(RunEnd::new(RunResult::Interrupted));
             }
-            if self.max_steps.is_some_and(|max| taken >= max) {
+            if self.max_steps.is_some_and(|max| taken >= max.saturating_add(again)) {
                 return Ok(RunEnd::new(RunResult::MaxSteps));
             }
             cx.deliver_waiting().await?;
-            let window = self.images.fit(cx.window());
-            let options = match self.plan(&window, cx.session.as_str()) {
-                Ok(options) => options,
-                Err(failure) => return Ok(RunEnd::failed(failure)),
+            let moment = if taken == 0 { Moment::BeforeRequest } else { Moment::AtBoundary };
+            let ready = match self.plan(cx, moment).await? {
+                Planned::Ready(ready) => ready,
+                Planned::Cut => continue,
+                Planned::Refused(failure) => return Ok(RunEnd::failed(failure)),
+                Planned::Nothing => return Ok(RunEnd::failed(nothing_to_send())),
             };
-            let step = match self.step(cx, &window, &options, taken + 1).await? {
+            let sent = self.sent(cx, ready, &recovery);
+            let step = match self.step(cx, &sent, taken + 1).await? {
                 Ok(step) => step,
                 Err(failure) => return Ok(RunEnd::failed(failure)),
             };
+            if let StepEnd::Overflow(overflow) = step.end {
+                match self.recover(cx, *overflow, &sent, &mut recovery).await? {
+                    Recovered::Again => again += 1,
+                    Recovered::Cut => {}
+                    Recovered::No(failure) => return Ok(RunEnd::failed(failure)),
+                }
+                continue;
+            }
+            recovery = Recovery::default();
+            self.learn_of(cx, &step, &sent).await?;
             if let Some(end) = cx.after_step(step, &mut limited).await? {
+                if end.result == RunResult::Complete {
+                    self.plan(cx, Moment::AfterResponse).await?;
+                }
                 return Ok(end);
             }
         }
     }
+}
+
+fn nothing_to_send() -> Failure {
+    let what = "There was nothing to send. This is a fault of Hames; please report it.";
+    Failure::new(ErrorClass::Internal, what)
 }
 
 const LIMIT_REACHED: &str =
@@ -65,7 +91,7 @@ const LIMIT_REACHED: &str =
 impl LoopCx {
     /// Runs or answers the calls of a step, and says whether the run is over.
     async fn after_step(&self, step: StepOutcome, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
-        let StepOutcome { end, calls, has_text } = step;
+        let StepOutcome { end, calls, has_text, .. } = step;
         let asked = !calls.is_empty();
         *limited = if matches!(end, StepEnd::OutputLimit) { *limited + 1 } else { 0 };
         match end {
@@ -92,6 +118,8 @@ impl LoopCx {
                 self.answer(calls, "Not run: the answer was not complete.").await?;
                 Ok(Some(RunEnd::failed(failure)))
             }
+            // Nothing was asked for, and whoever takes steps sends it again.
+            StepEnd::Overflow(overflow) => Ok(Some(RunEnd::failed(overflow.failure))),
         }
     }
 
@@ -158,20 +186,6 @@ impl LoopCx {
 
     fn steps(&self) -> u32 {
         locked(&self.folds.tally).steps
-    }
-
-    /// What the next request carries. What says nothing (an answer cut at its beginning, or of reasoning alone) is left
-    /// out, and so are nudges that a newer one has replaced.
-    fn window(&self) -> Vec<Arc<Item>> {
-        let says_something = |item: &&Arc<Item>| match item.as_ref() {
-            Item::User(user) => says_something(&user.parts, user.note.as_deref()),
-            Item::Assistant(answer) => !answer.text.trim().is_empty() || !answer.calls.is_empty(),
-            Item::Tool(_) => true,
-        };
-        let transcript = locked(&self.folds.transcript);
-        let replaced = superseded_nudges(transcript.items());
-        let sent = transcript.items().iter().enumerate().filter(|(at, _)| replaced.binary_search(at).is_err());
-        sent.map(|(_, item)| item).filter(says_something).cloned().collect()
     }
 
     /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.

@@ -4,14 +4,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use hames_context::Moment;
 use hames_protocol::{
-    Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox, InstructionFile, Item,
-    MemoryInbox, MessageUser, Mode, NamedHash, Part, RunId, RunResult, RunStart, SessionCreated, SessionId,
-    SessionState, Settings, SettingsChanged, closing,
+    CompactionDone, Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox,
+    InstructionFile, Item, MemoryInbox, MessageUser, Mode, NamedHash, Part, PinAdded, PinRemoved, PinTarget, PinnedBy,
+    RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings, SettingsChanged, WindowState,
+    closing,
 };
 use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
+use crate::compaction::{Planned, Preview};
 use crate::guard::SharedGuard;
 use crate::recorder::{Folds, Recorder, locked};
 use crate::run_loop::{LoopCx, says_something};
@@ -246,6 +249,73 @@ impl Session {
         }
     }
 
+    /// Compacts by hand: outside of a run, by the agent's own policy. `None` where nothing would be gained. A person who
+    /// aborts it leaves the session as it was.
+    pub async fn compact(
+        &mut self,
+        agent: &mut Agent,
+        control: &RunControl,
+        watch: Arc<dyn Watch>,
+    ) -> Result<Option<CompactionDone>, Failure> {
+        self.introduce(&watch).await;
+        self.make_ready(agent, &watch).await?;
+        agent.recall_limit(&self.folds);
+        let recorder = Arc::new(self.recorder(watch));
+        let _ends = recorder.ends_when_dropped();
+        let before = self.window().revision;
+        let cx = self.loop_cx(agent, Mode::default(), control, &recorder);
+        match agent.plan(&cx, Moment::Manual).await? {
+            Planned::Refused(failure) => Err(failure),
+            Planned::Cut => {
+                Err(Failure::new(ErrorClass::Interrupted, "The compaction was stopped; nothing has changed."))
+            }
+            Planned::Ready(_) | Planned::Nothing => {
+                Ok(self.window().last_compaction.clone().filter(|_| self.window().revision != before))
+            }
+        }
+    }
+
+    /// What [`compact`](Self::compact) would do now. Asks no model and changes nothing.
+    pub fn preview_compaction(&self, agent: &mut Agent) -> Preview {
+        agent.recall_limit(&self.folds);
+        agent.preview(&self.folds)
+    }
+
+    /// What was decided about the window so far, for a moment; never across an await.
+    pub fn window(&self) -> MutexGuard<'_, WindowState> {
+        locked(&self.folds.window)
+    }
+
+    /// Keeps something in the window whatever leaves it. Gives the pin's name, for [`unpin`](Self::unpin).
+    pub async fn pin(&self, target: PinTarget, by: PinnedBy, watch: Arc<dyn Watch>) -> Result<u64, Failure> {
+        self.introduce(&watch).await;
+        self.recorder(watch).record(vec![Event::PinAdded(PinAdded { target, by })]).await?;
+        Ok(self.state().seq)
+    }
+
+    /// Takes a pin away. Whether there was one of that name.
+    pub async fn unpin(&self, pin: u64, watch: Arc<dyn Watch>) -> Result<bool, Failure> {
+        if self.window().pins.iter().all(|known| known.seq != pin) {
+            return Ok(false);
+        }
+        self.recorder(watch).record(vec![Event::PinRemoved(PinRemoved { pin })]).await?;
+        Ok(true)
+    }
+
+    fn loop_cx(&self, agent: &Agent, mode: Mode, control: &RunControl, recorder: &Arc<Recorder>) -> LoopCx {
+        let guard = SharedGuard::new(&agent.guard);
+        LoopCx {
+            session: self.id.clone(),
+            door: Arc::clone(&agent.door),
+            mode,
+            folds: Arc::clone(&self.folds),
+            emit: guard.hearing(Arc::clone(recorder) as Arc<dyn Emit>),
+            guard,
+            inbox: Arc::clone(&control.inbox),
+            abort: control.abort.clone(),
+        }
+    }
+
     /// A run of this value that did not come to its end (its future was dropped, or the log failed) is closed first, and
     /// what was being applied is finished.
     async fn make_ready(&self, agent: &mut Agent, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
@@ -264,18 +334,9 @@ impl Session {
         recorder: &Arc<Recorder>,
     ) -> Result<RunEnd, Failure> {
         let mode = input.mode;
+        agent.recall_limit(&self.folds);
         recorder.record(opening_events(agent, input)).await?;
-        let guard = SharedGuard::new(&agent.guard);
-        let cx = LoopCx {
-            session: self.id.clone(),
-            door: Arc::clone(&agent.door),
-            mode,
-            folds: Arc::clone(&self.folds),
-            emit: guard.hearing(Arc::clone(recorder) as Arc<dyn Emit>),
-            guard,
-            inbox: Arc::clone(&control.inbox),
-            abort: control.abort.clone(),
-        };
+        let cx = self.loop_cx(agent, mode, control, recorder);
         let mut end = agent.run_loop(&cx).await?;
         if end.result == RunResult::Interrupted {
             end.exit_code = control.aborted_code.load(Ordering::SeqCst);

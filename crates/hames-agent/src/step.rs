@@ -3,16 +3,16 @@
 mod pieces;
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use hames_protocol::{
-    Completion, Cut, ErrorClass, Event, Failure, Item, OpenKind, PreparedInfo, Price, ReasoningDone, RequestOptions,
-    Retry, StepDone, StepStart, TextDone,
+    Completion, Cut, ErrorClass, Event, Failure, OpenKind, PreparedInfo, Price, ReasoningDone, Retry, StepDone,
+    StepStart, TextDone, Usage,
 };
 use hames_tools::Admitted;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::Agent;
+use crate::overflow::{self, Overflow, Sent};
 use crate::recorder::OPEN_STEP_EVERY;
 use crate::retry::Tried;
 use crate::run_loop::LoopCx;
@@ -24,6 +24,8 @@ pub(crate) struct StepOutcome {
     /// Recorded, not yet run.
     pub(crate) calls: Vec<Admitted>,
     pub(crate) has_text: bool,
+    /// Tokens of the input as the provider counted them, none of them from a cache.
+    pub(crate) counted: Option<u64>,
 }
 
 /// How a step ended.
@@ -34,6 +36,8 @@ pub(crate) enum StepEnd {
     Cut(Cut),
     /// The output limit; no call runs.
     OutputLimit,
+    /// The request did not fit.
+    Overflow(Box<Overflow>),
     /// Anything else.
     Failed(Failure),
 }
@@ -46,6 +50,8 @@ struct Answer {
     cut: Option<Cut>,
     /// What was being streamed last; `None` where nothing was visible.
     last: Option<OpenKind>,
+    /// Whether its failure may mean that the request did not fit.
+    is_suspect: bool,
 }
 
 impl Answer {
@@ -67,14 +73,25 @@ impl Answer {
         }
     }
 
+    fn is_seen(&self) -> bool {
+        let Completion { text, calls, refusal, .. } = &self.completion;
+        self.last.is_some() || !text.is_empty() || !calls.is_empty() || refusal.is_some()
+    }
+
     /// Why asking again may help: it failed, and nobody has seen anything of it.
     fn worth_another(&self) -> Option<Failure> {
-        let Completion { text, calls, refusal, .. } = &self.completion;
-        let seen = self.last.is_some() || !text.is_empty() || !calls.is_empty() || refusal.is_some();
         match self.end() {
-            StepEnd::Failed(failure) if !seen => Some(failure),
+            StepEnd::Failed(failure) if !self.is_seen() => Some(failure),
             _ => None,
         }
+    }
+
+    /// Whether the request did not fit.
+    fn overflow(&self, sent: &Sent) -> Option<Overflow> {
+        if self.cut.is_some() {
+            return None;
+        }
+        overflow::read(&self.completion, self.is_seen(), self.is_suspect, sent)
     }
 }
 
@@ -83,27 +100,34 @@ impl Agent {
     pub(crate) async fn step(
         &mut self,
         cx: &LoopCx,
-        window: &[Arc<Item>],
-        options: &RequestOptions,
+        sent: &Sent,
         number: u32,
     ) -> Result<Result<StepOutcome, Failure>, Failure> {
-        let prepared = match self.model.prepare(&self.head, window, options).await {
+        let options = self.request_options(sent.output, cx.session.as_str());
+        let prepared = match self.model.prepare(&self.head, self.compacting.window.items(), &options).await {
             Ok(prepared) => prepared,
             Err(failure) => return Ok(Err(failure)),
         };
-        cx.emit.record(vec![step_start(number, &prepared)]).await?;
-        let answer = self.ask(cx, seed(&prepared)).await?;
-        conclude(cx, answer, self.model.info().price.as_ref()).await.map(Ok)
+        cx.emit.record(vec![step_start(number, &prepared, sent.estimate)]).await?;
+        let answer = self.ask(cx, seed(&prepared), sent).await?;
+        let overflow = answer.overflow(sent).map(Box::new);
+        let outcome = conclude(cx, answer, self.model.info().price.as_ref()).await?;
+        Ok(Ok(StepOutcome { end: overflow.map_or(outcome.end, StepEnd::Overflow), ..outcome }))
     }
 
     /// Sends the prepared request until there is something to record: an answer, a cut, or a failure that is final.
-    async fn ask(&mut self, cx: &LoopCx, seed: u64) -> Result<Answer, Failure> {
+    async fn ask(&mut self, cx: &LoopCx, seed: u64, sent: &Sent) -> Result<Answer, Failure> {
         let cut = cx.cut();
         tokio::pin!(cut);
         let mut tried = Tried::default();
+        let mut before = None;
         loop {
             let answer = self.attempt(cx, cut.as_mut()).await?;
             let Some(failure) = answer.worth_another() else { return Ok(answer) };
+            if overflow::is_suspect(&failure, before.as_ref(), sent) {
+                return Ok(Answer { is_suspect: true, ..answer });
+            }
+            before = Some(failure.clone());
             let Some(delay) = self.retry.delay(&mut tried, &failure, seed) else { return Ok(answer) };
             let retry = Retry {
                 attempt: tried.attempt(),
@@ -158,7 +182,7 @@ impl Agent {
                 completion.text.truncate(boundary(&completion.text, keeps));
             }
         }
-        Ok(Answer { completion, cut, last: pieces.last() })
+        Ok(Answer { completion, cut, last: pieces.last(), is_suspect: false })
     }
 }
 
@@ -169,7 +193,7 @@ async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<
         StepEnd::Whole => answer.cut,
         StepEnd::Cut(cut) => Some(*cut),
         StepEnd::OutputLimit => Some(Cut::Limit),
-        StepEnd::Failed(_) => Some(Cut::Stream),
+        StepEnd::Failed(_) | StepEnd::Overflow(_) => Some(Cut::Stream),
     };
     // Only the block that was being streamed is cut; what came before it is complete.
     let cut_of = |kind| shown_cut.filter(|_| answer.last == Some(kind));
@@ -201,11 +225,13 @@ async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<
         output = usage.as_ref().and_then(|u| u.output).unwrap_or(0),
         ms = timings.total_ms,
     );
+    let is_cached = |usage: &Usage| usage.cache_read.unwrap_or(0) > 0;
+    let counted = usage.as_ref().filter(|usage| !is_cached(usage)).and_then(|usage| usage.input);
     // What the provider states is what it bills; a price list is the next best.
     let cost = cost.or_else(|| price?.cost(usage.as_ref()?));
     events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
     cx.emit.record(events).await?;
-    Ok(StepOutcome { end, calls, has_text })
+    Ok(StepOutcome { end, calls, has_text, counted })
 }
 
 /// Whether the arguments of a call had all come.
@@ -218,14 +244,14 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-fn step_start(number: u32, prepared: &PreparedInfo) -> Event {
+fn step_start(number: u32, prepared: &PreparedInfo, input_estimate: u64) -> Event {
     Event::StepStart(StepStart {
         number,
         fingerprint: prepared.fingerprint.clone(),
         bytes: prepared.bytes,
         changed_at: prepared.changed_at,
         changed_why: prepared.changed_why.to_owned(),
-        input_estimate: None,
+        input_estimate: Some(input_estimate),
     })
 }
 

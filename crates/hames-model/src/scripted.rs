@@ -162,6 +162,10 @@ impl ModelClient for ScriptedModel {
         &self.info
     }
 
+    fn fork(&self) -> Option<Box<dyn ModelClient>> {
+        Some(Box::new(Self { prepared: None, ..self.clone() }))
+    }
+
     async fn prepare(
         &mut self,
         head: &Arc<Head>,

@@ -49,6 +49,7 @@ impl Tally {
                     self.usage.add(usage);
                 }
             }
+            Event::CompactionAsked(asked) => asked.usage.iter().for_each(|usage| self.usage.add(usage)),
             Event::ToolCall(_) => self.calls += 1,
             Event::FileChanged(changed) => self.changing.push((changed.call_id.clone(), changed.path.clone())),
             // Changes that were applied belong to no call that is open.

@@ -164,6 +164,8 @@ events! {
     CompactionStart(CompactionStart) = "compaction.start", durable: true;
     /// A compaction removed something without a model.
     CompactionPruned(CompactionPruned) = "compaction.pruned", durable: true;
+    /// A model was asked for a document.
+    CompactionAsked(CompactionAsked) = "compaction.asked", durable: true;
     /// A compaction wrote a summary.
     CompactionSummary(CompactionSummary) = "compaction.summary", durable: true;
     /// A compaction ended.

@@ -152,6 +152,11 @@ pub trait ModelClient: Send {
     ) -> Result<PreparedInfo, Failure>;
     /// Sends the request prepared last. Failures before the first byte of the answer come back here.
     async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure>;
+    /// Another connection to the same model that has rendered nothing yet, for requests that are no part of the
+    /// conversation. Nothing where there can be only one.
+    fn fork(&self) -> Option<Box<dyn ModelClient>> {
+        None
+    }
     /// Takes note that the model's window has no more than `tokens`, and keeps it with what refusals taught. Never raises
     /// the window. A client that keeps nothing does nothing.
     async fn limit_window(&mut self, _tokens: u64, _words: Option<&str>) {}

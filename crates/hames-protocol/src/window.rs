@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    BlobRef, CallId, CheckpointKind, Envelope, Event, PinTarget, PinnedBy, RetireScope, SeqSpan, StepStart,
-    WindowCheckpoint,
+    BlobRef, CallId, CheckpointKind, CompactionDone, Envelope, Event, PinTarget, PinnedBy, RetireScope, SeqSpan,
+    StepStart, WindowCheckpoint,
 };
 
 mod measure;
@@ -135,6 +135,8 @@ pub struct WindowState {
     pub deferred: Vec<SeqSpan>,
     /// A compaction that ended without a gain: estimated tokens it left.
     pub fruitless: Option<u64>,
+    /// The last compaction, whether or not it gained anything.
+    pub last_compaction: Option<CompactionDone>,
     /// How far estimates were from what providers counted.
     pub measure: Measure,
     /// How often what was done.
@@ -201,6 +203,7 @@ impl WindowState {
             }
             Event::CompactionDone(done) => {
                 let gained = done.tokens_after < done.tokens_before;
+                self.last_compaction = Some(done.clone());
                 self.fruitless = (!gained).then_some(done.tokens_after);
                 self.revision += 1;
             }

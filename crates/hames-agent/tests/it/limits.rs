@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hames_agent::{Nobody, RunControl, RunInput};
-use hames_protocol::{Envelope, ErrorClass, Event, Part, RunResult, TextDone};
+use hames_protocol::{Envelope, ErrorClass, Event, Item, Part, RunResult, TextDone};
 use serde_json::json;
 
 use crate::support::{Reply, Setup, ended, hames, sound};
@@ -50,29 +50,29 @@ async fn a_head_larger_than_the_window_is_refused_in_words_that_help() {
 }
 
 #[tokio::test]
-async fn a_conversation_larger_than_the_window_is_refused_in_other_words() {
+async fn a_message_larger_than_the_window_is_sent_in_part() {
     let mut setup = Setup::new([Reply::text("Done.")]);
     setup.window = 8_000;
     let mut hames = setup.build().await;
-    let end = hames.run(&"word ".repeat(10_000)).await;
-    ended(&end, RunResult::Error, 1);
-    let failure = end.failure.unwrap();
-    assert_eq!(failure.class, ErrorClass::ContextOverflow);
-    assert!(failure.message.contains("new session"), "{}", failure.message);
-    assert_eq!(hames.model.asked().len(), 0);
+    ended(&hames.run(&format!("first {}last", "word ".repeat(10_000))).await, RunResult::Complete, 0);
+    let Item::User(sent) = hames.model.asked()[0].items[0].as_ref().clone() else { panic!() };
+    let Part::Text { text } = &sent.parts[0] else { panic!() };
+    assert!(text.starts_with("first") && text.trim_end().ends_with("last") && text.len() < 16_000, "{}", text.len());
+    assert!(hames.types().contains(&"window.externalised".to_owned()));
 }
 
 #[tokio::test]
 async fn the_answer_is_given_the_room_that_is_left() {
-    let mut setup = Setup::new([Reply::text("a"), Reply::text("b")]);
+    let mut setup = Setup::new([Reply::text("a").no_usage(), Reply::text("b").no_usage()]);
     setup.window = 8_000;
     let mut hames = setup.build().await;
-    hames.run("go").await;
-    hames.renew();
-    hames.run(&"word ".repeat(4_400)).await;
+    for _ in 0..2 {
+        hames.run(&"word ".repeat(1_520)).await;
+        hames.renew();
+    }
     let asked: Vec<u64> = hames.model.asked().iter().map(|a| a.options.max_output_tokens.unwrap()).collect();
     assert_eq!(asked[0], 4_096);
-    assert!(asked[1] < 2_200 && asked[1] >= 256, "{asked:?}");
+    assert!(asked[1] < 3_900 && asked[1] >= 256, "{asked:?}");
     assert!(hames.model.asked().iter().all(|a| a.options.session.as_deref() == Some("s-1")));
 }
 

@@ -10,6 +10,7 @@ mod learned;
 mod limits;
 mod open_step;
 mod order;
+mod overflow;
 mod recovery;
 mod retry;
 mod soak;

@@ -64,6 +64,7 @@ impl Text {
             Event::TextDelta(delta) if own => self.text(envelope.step, delta),
             Event::TextDone(done) if own => self.text_done(envelope.step, done),
             Event::StepDone(done) => self.spent.add(done.cost.as_ref()),
+            Event::CompactionAsked(asked) => self.spent.add(asked.cost.as_ref()),
             Event::ToolCall(call) => {
                 self.labels.insert(call.call_id.clone(), call.label.to_string());
             }

@@ -283,6 +283,11 @@ impl ModelClient for ChatModel {
         Ok(Box::new(LearningStream::new(stream, Arc::clone(&self.learning))))
     }
 
+    fn fork(&self) -> Option<Box<dyn ModelClient>> {
+        let other = Self::new(self.endpoint.clone(), self.info.clone(), Arc::clone(&self.blobs)).ok()?;
+        Some(Box::new(Self { learning: Arc::clone(&self.learning), client: self.client.clone(), ..other }))
+    }
+
     async fn limit_window(&mut self, tokens: u64, words: Option<&str>) {
         self.narrow(Some(tokens));
         let keep = self.learning().limit_window(tokens, words);

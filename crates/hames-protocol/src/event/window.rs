@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body;
-use crate::{BlobRef, CallId, ModelRef, RunResult};
+use crate::{BlobRef, CallId, Cost, ModelRef, RunResult, Usage};
 
 body! {
     /// Body of `window.masked`.
@@ -180,6 +180,23 @@ body! {
         tokens_removed: u64,
         /// Messages removed.
         messages_removed: u64,
+    }
+}
+body! {
+    /// Body of `compaction.asked`: a model was asked for a document, and what that cost.
+    CompactionAsked {
+        /// The model.
+        model: ModelRef,
+        /// Whether it was asked to make one shorter.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] compress: bool,
+        /// Tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")] usage: Option<Usage>,
+        /// Money.
+        #[serde(default, skip_serializing_if = "Option::is_none")] cost: Option<Cost>,
+        /// Milliseconds.
+        duration_ms: u64,
+        /// Why there is no document, or only a part of one.
+        #[serde(default, skip_serializing_if = "Option::is_none")] failure: Option<String>,
     }
 }
 body! {

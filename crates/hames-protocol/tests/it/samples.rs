@@ -434,6 +434,15 @@ fn window() -> Vec<Event> {
         .into(),
         CompactionStart { reason: "manual".into(), tokens_before: 9 }.into(),
         CompactionPruned { tokens_removed: 1, messages_removed: 2 }.into(),
+        CompactionAsked {
+            model: "acme/large".parse().unwrap(),
+            compress: true,
+            usage: Some(Usage { input: Some(9), ..Usage::default() }),
+            cost: Some(Cost { micros: 7, currency: "USD".into(), computed: true }),
+            duration_ms: 5,
+            failure: Some("cut".into()),
+        }
+        .into(),
         CompactionSummary { summary: "short".into() }.into(),
         CompactionDone { tokens_before: 9, tokens_after: 3 }.into(),
     ]

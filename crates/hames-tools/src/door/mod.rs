@@ -12,6 +12,7 @@ mod approve;
 mod call;
 mod emit;
 mod execute;
+mod keep;
 mod print;
 mod report;
 mod scope;

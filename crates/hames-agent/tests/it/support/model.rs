@@ -144,6 +144,9 @@ impl ModelClient for ScriptModel {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
+    fn fork(&self) -> Option<Box<dyn ModelClient>> {
+        Some(Box::new(self.clone()))
+    }
     async fn prepare(
         &mut self,
         _head: &Arc<Head>,

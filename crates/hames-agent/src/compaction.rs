@@ -1,0 +1,286 @@
+//! Keeping a conversation within the window: plans come from `hames-context`, and are performed here.
+//!
+//! A plan is made before every request, between the steps and after an answer. What it decides is recorded before it
+//! takes effect; where it wants a document, a model is asked for one ([`author`]); where a provider refuses a request as
+//! too large, [`recover`] makes it smaller. Nothing that was said is ever changed: see [`Window`].
+
+mod author;
+mod recover;
+
+use std::sync::Arc;
+
+use hames_context::{Budget, Decision, Moment, Plan, Policy, Ready, Refused, SummaryRequest, Terms, Window};
+use hames_protocol::{ErrorClass, Event, Failure, ModelClient};
+
+use crate::Agent;
+use crate::recorder::{Folds, locked};
+use crate::run_loop::LoopCx;
+use author::Answered;
+pub(crate) use recover::{Recovered, Recovery};
+
+/// Decisions before one request. Each makes the window smaller, so there are few; more is a fault.
+const MAX_DECISIONS: usize = 24;
+
+/// What the fill of a window is, for whoever decides by it. All numbers are tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Of the next request as it would be, as the provider is expected to count.
+    pub input: u64,
+    /// Of the model's window.
+    pub window: u64,
+    /// Kept for the answer.
+    pub reserved: u64,
+}
+
+/// Says whether it is time to compact.
+pub type ShouldCompact = Arc<dyn Fn(&Fill) -> bool + Send + Sync>;
+/// Says what the author of a document is told besides, if anything.
+pub type OnCompaction = Arc<dyn Fn(&SummaryRequest) -> Option<String> + Send + Sync>;
+
+/// How an agent keeps its conversation within the window. The default does so by itself, with the agent's own model.
+#[derive(Default)]
+pub struct Compaction {
+    /// When, how far and by which strategy.
+    pub policy: Policy,
+    /// Tokens of the window, where it is to be smaller than the model's.
+    pub context_window: Option<u64>,
+    /// The model that writes documents; the agent's own where absent.
+    pub summary_model: Option<Box<dyn ModelClient>>,
+    /// In place of the policy's trigger.
+    pub should_compact: Option<ShouldCompact>,
+    /// Adds to what the author of a document is told.
+    pub on_compaction: Option<OnCompaction>,
+}
+
+/// What an agent holds of it while it runs.
+pub(crate) struct Compacting {
+    pub(crate) window: Window,
+    config: Compaction,
+    /// A connection of its own for documents, so that what was rendered of the conversation stays.
+    author: Option<Box<dyn ModelClient>>,
+    /// Tokens that the model turned out to take at most.
+    limit: Option<u64>,
+    /// Tokens that the author of documents turned out to take at most.
+    author_limit: Option<u64>,
+    /// How often a span was made shorter because its author could not read it.
+    shorter: u32,
+    /// Thousandths of a counted token to an estimated one, as a refusal stated it.
+    stated_ratio: u64,
+    /// Estimate and count of the last request that was answered.
+    counted: Option<(u64, u64)>,
+}
+
+impl Compacting {
+    pub(crate) fn new(recaller: Option<&str>) -> Self {
+        Self {
+            window: Window::new(recaller),
+            config: Compaction::default(),
+            author: None,
+            limit: None,
+            author_limit: None,
+            shorter: 0,
+            stated_ratio: 0,
+            counted: None,
+        }
+    }
+}
+
+/// What became of a plan.
+pub(crate) enum Planned {
+    /// The window's items may be sent.
+    Ready(Ready),
+    /// Nothing need be done.
+    Nothing,
+    /// Nothing can be sent.
+    Refused(Failure),
+    /// A person or a message came in between; nothing was decided.
+    Cut,
+}
+
+/// What a compaction would do, or did. All numbers are estimated tokens, tools and system text included.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Preview {
+    /// What: `mask`, `checkpoint`, `summary` or `nothing`, or `refused`.
+    pub action: &'static str,
+    /// What the window has now.
+    pub tokens_before: u64,
+    /// What it would have; for a summary as far as it can be known.
+    pub tokens_after: Option<u64>,
+    /// What a model would sum up.
+    pub span_tokens: Option<u64>,
+    /// Messages in that.
+    pub span_items: Option<usize>,
+    /// Tokens the document should have.
+    pub document_tokens: Option<u64>,
+    /// In words.
+    pub line: String,
+}
+
+impl Agent {
+    /// The same agent, keeping its conversation within the window in this way.
+    pub fn compacting(mut self, config: Compaction) -> Self {
+        self.compacting.config = config;
+        self
+    }
+
+    /// Tokens of the window as far as it is known.
+    pub(crate) fn window_tokens(&self) -> u64 {
+        let known = [self.compacting.config.context_window, self.compacting.limit];
+        known.into_iter().flatten().fold(self.model.info().context_window, u64::min)
+    }
+
+    /// Takes over what a session knows of this model's window.
+    pub(crate) fn recall_limit(&mut self, folds: &Folds) {
+        let known = locked(&folds.state).limits.get(&self.model.info().model.to_string()).copied();
+        self.compacting.limit = [self.compacting.limit, known].into_iter().flatten().min();
+    }
+
+    fn terms(&self, folds: &Folds) -> Terms {
+        let model = self.model.info();
+        let budget = Budget { window: self.window_tokens(), wanted_output: self.wanted_output };
+        let measured = locked(&folds.window).measure.ratio(&model.model);
+        let author = self.compacting.config.summary_model.as_ref().map(|author| author.info());
+        let summary_budget = (author.is_some() || self.compacting.author_limit.is_some()).then(|| {
+            let (window, output) =
+                author.map_or((budget.window, budget.wanted_output), |a| (a.context_window, a.max_output_tokens));
+            let window = self.compacting.author_limit.map_or(window, |limit| limit.min(window));
+            Budget { window, wanted_output: output.min(self.wanted_output) }
+        });
+        Terms {
+            ratio: measured.max(self.compacting.stated_ratio),
+            policy: self.compacting.config.policy.clone(),
+            summary_budget,
+            prompt_tokens: author::prompt_tokens(),
+            ..Terms::new(budget, self.head_tokens)
+        }
+    }
+
+    /// The next request as it would be counted, and its room.
+    pub(crate) fn fill(&self, folds: &Folds) -> Fill {
+        let terms = self.terms(folds);
+        let input = (self.head_tokens + self.compacting.window.tokens()).saturating_mul(terms.ratio.max(1)) / 1_000;
+        Fill { input, window: terms.budget.window, reserved: terms.budget.reserve() }
+    }
+
+    fn sync(&mut self, folds: &Folds) {
+        let transcript = locked(&folds.transcript);
+        let state = locked(&folds.window);
+        self.compacting.window.sync(&transcript, &state);
+    }
+
+    fn next_plan(&mut self, folds: &Folds, moment: Moment) -> Plan {
+        self.sync(folds);
+        let terms = self.terms(folds);
+        self.compacting.window.plan(moment, &terms)
+    }
+
+    /// The moment, by the caller's own judgement where it has one: then the policy's trigger says nothing.
+    fn judged(&mut self, folds: &Folds, moment: Moment) -> Moment {
+        let Some(should_compact) = self.compacting.config.should_compact.clone() else { return moment };
+        self.sync(folds);
+        let by_itself = matches!(moment, Moment::BeforeRequest | Moment::AtBoundary | Moment::AfterResponse);
+        if by_itself && should_compact(&self.fill(folds)) { Moment::Overflow } else { moment }
+    }
+
+    /// Plans and performs until something can be sent, or nothing need be done.
+    pub(crate) async fn plan(&mut self, cx: &LoopCx, moment: Moment) -> Result<Planned, Failure> {
+        self.compacting.shorter = 0;
+        let mut now = self.judged(&cx.folds, moment);
+        let mut plan = self.next_plan(&cx.folds, now);
+        for _ in 0..MAX_DECISIONS {
+            plan = match plan {
+                Plan::Ready(ready) => return Ok(Planned::Ready(ready)),
+                Plan::Nothing => return Ok(Planned::Nothing),
+                Plan::Refused(refused) => return Ok(Planned::Refused(self.refusal(&refused))),
+                Plan::Decide(decision) => {
+                    if decide(cx, &decision).await? {
+                        // It is done once. What is asked for by hand is over with it.
+                        match now {
+                            Moment::Manual => return Ok(Planned::Nothing),
+                            Moment::Overflow if moment == Moment::AfterResponse => now = moment,
+                            Moment::Overflow => now = Moment::AtBoundary,
+                            _ => {}
+                        }
+                    }
+                    self.next_plan(&cx.folds, now)
+                }
+                Plan::Summarise(request) => match self.write_document(cx, &request).await? {
+                    Answered::Document(answer) => self.compacting.window.resume(answer),
+                    Answered::TooLong => self.next_plan(&cx.folds, now),
+                    Answered::Cut => return Ok(Planned::Cut),
+                },
+            };
+        }
+        let what = "The window could not be made to fit, however often it was tidied. Nothing was sent. This is a fault of \
+                    Hames; start a new session to go on, and please report it.";
+        Ok(Planned::Refused(Failure::new(ErrorClass::Internal, what)))
+    }
+
+    fn refusal(&self, refused: &Refused) -> Failure {
+        let class = match refused {
+            Refused::Rule(_) => ErrorClass::WireRule,
+            Refused::Head { .. } | Refused::Full { .. } => ErrorClass::ContextOverflow,
+        };
+        Failure::new(class, format!("{} ({})", refused, self.model.info().model))
+    }
+
+    /// What a compaction by hand would do now. Changes nothing.
+    pub(crate) fn preview(&mut self, folds: &Folds) -> Preview {
+        let plan = self.next_plan(folds, Moment::Manual);
+        let before = self.head_tokens + self.compacting.window.tokens();
+        let nothing = Preview {
+            action: "nothing",
+            tokens_before: before,
+            tokens_after: None,
+            span_tokens: None,
+            span_items: None,
+            document_tokens: None,
+            line: "Nothing would be gained.".into(),
+        };
+        match plan {
+            Plan::Ready(_) | Plan::Nothing => nothing,
+            Plan::Refused(refused) => Preview { action: "refused", line: refused.to_string(), ..nothing },
+            Plan::Decide(decision) => {
+                let moves = decision.events(&[]).iter().any(|event| matches!(event, Event::WindowCheckpoint(_)));
+                Preview {
+                    action: if moves { "checkpoint" } else { "mask" },
+                    tokens_after: Some(decision.tokens_after),
+                    line: decision.line.clone(),
+                    ..nothing
+                }
+            }
+            Plan::Summarise(request) => Preview {
+                action: "summary",
+                tokens_after: Some(before.saturating_sub(request.span_tokens) + request.target_tokens),
+                span_tokens: Some(request.span_tokens),
+                span_items: Some(request.items),
+                document_tokens: Some(request.target_tokens),
+                line: format!(
+                    "{} messages ({} tokens) would become a document of about {} tokens, written by {}",
+                    request.items,
+                    request.span_tokens,
+                    request.target_tokens,
+                    self.author_name()
+                ),
+                ..nothing
+            },
+        }
+    }
+}
+
+/// Keeps what a decision wants kept and records it. Whether it was a compaction.
+async fn decide(cx: &LoopCx, decision: &Decision) -> Result<bool, Failure> {
+    let texts = decision.keeps.iter().map(|keep| keep.text()).collect();
+    let kept = cx.door.keep(&cx.session, &cx.folds.state, texts).await;
+    let todos = locked(&cx.folds.state).todos.clone();
+    let mut events = decision.events(&kept);
+    for event in &mut events {
+        if let Event::WindowCheckpoint(checkpoint) = event {
+            author::add_todos(&mut checkpoint.document, &todos);
+        }
+    }
+    let is_compaction = events.iter().any(|event| matches!(event, Event::CompactionDone(_)));
+    tracing::info!(target: "hames::window", session = %cx.session, "{}", decision.line);
+    cx.emit.record(events).await?;
+    Ok(is_compaction)
+}
