@@ -98,7 +98,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_steps: Option<u32>,
 
-    /// Files to give along: text and images (png, jpeg, gif, webp)
+    /// Files to give along, 10 at most: text (256 KB each, 512 KB in all) and images (png, jpeg, gif, webp; 8 MB each,
+    /// 12 MB in all). Of others only the name goes along
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) attach: Vec<PathBuf>,
 

@@ -339,6 +339,12 @@ pub trait FsProvider: Send + Sync {
         false
     }
 
+    /// Whether a rule keeps some path from the call, so that [`FsError::Ruled`] may come. Where it is `false`, nobody
+    /// has to ask about paths that are only named.
+    fn is_ruled(&self) -> bool {
+        true
+    }
+
     /// The places that no tool may reach, as far as they have paths on this machine: for keeping commands from them, too.
     fn hidden(&self) -> Vec<PathBuf> {
         Vec::new()

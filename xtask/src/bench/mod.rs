@@ -7,6 +7,7 @@ mod contender;
 mod kit;
 mod prompt;
 mod table;
+mod workspace;
 
 use std::path::PathBuf;
 
@@ -46,9 +47,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let rows = measure(&contenders, &kit, &mock)?;
     let prompt = prompt::measure(&contenders[1], &mock, scratch.path())?;
     let prover = prover()?;
-    let limits = table::limits(&rows, &prompt, &prover);
+    let (overlay, grep) = (workspace::overlay()?, workspace::grep()?);
+    let mut limits = table::limits(&rows, &prompt, &prover);
+    limits.extend(workspace::limits(&overlay, &grep));
     table::print(&rows, &prompt, &limits);
-    let path = report::write("bench", json!({"rows": rows, "prompt": prompt, "prover": prover, "limits": limits}))?;
+    let figures =
+        json!({"rows": rows, "prompt": prompt, "prover": prover, "overlay": overlay, "grep": grep, "limits": limits});
+    let path = report::write("bench", figures)?;
     println!("report: {}", path.display());
     if limits.iter().any(|limit| limit["ok"] == json!(false)) {
         bail!("a limit is passed; see the table above");

@@ -19,11 +19,15 @@ fn figure(rows: &[Value], name: &str, what: &str) -> Option<f64> {
     rows.iter().find(|row| row["name"] == name)?[what].as_f64()
 }
 
-/// Every limit with what was measured.
+/// What was measured beside what it may be.
+pub(super) fn limit(what: &str, value: f64, limit: f64) -> Value {
+    json!({"what": what, "value": value, "limit": limit, "ok": value <= limit})
+}
+
+/// Every limit of the contenders with what was measured.
 pub(crate) fn limits(rows: &[Value], prompt: &Value, prover: &Value) -> Vec<Value> {
     let ours = |what| figure(rows, "hames", what).unwrap_or(f64::NAN);
     let floor = |what| figure(rows, "floor", what).unwrap_or(f64::NAN);
-    let limit = |what: &str, value: f64, limit: f64| json!({"what": what, "value": value, "limit": limit, "ok": value <= limit});
     let mut limits = vec![
         limit("start <= floor + 25 ms", ours("start_ms"), floor("start_ms") + 25.0),
         limit("step <= 2 x floor", ours("step_ms"), 2.0 * floor("step_ms")),
@@ -58,6 +62,10 @@ pub(crate) fn print(rows: &[Value], prompt: &Value, limits: &[Value]) {
     }
     println!("prompt          {prompt}");
     for limit in limits {
+        if let Some(why) = limit["skipped"].as_str() {
+            println!("--   {:<42} not measured: {why}", limit["what"].as_str().unwrap_or("?"));
+            continue;
+        }
         let mark = if limit["ok"] == json!(true) { "ok  " } else { "OVER" };
         let (what, value, bound) = (&limit["what"], limit["value"].as_f64(), limit["limit"].as_f64());
         println!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{ErrorClass, Sampler, SessionId, Settings};
+use hames_protocol::{ErrorClass, Sampler, SessionId, Settings, ThinkingLevel};
 use hames_store::{Lease, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
@@ -168,6 +168,9 @@ impl Request {
         let target = self.target(ground.store, ground.config)?;
         let chosen = target.chosen.clone();
         say_missing(&chosen, ground.config);
+        if let Some(level) = self.flags.thinking_level.filter(|_| chosen.provider.thinking.is_none()) {
+            say(&unsent(level, &chosen.provider.name, ground.config));
+        }
         let closed = CancellationToken::new();
         let printer =
             Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
@@ -316,6 +319,17 @@ async fn say_near(chosen: &Chosen, ground: Ground<'_>) {
     if let Some(missing) = missing.filter(|missing| !missing.near.is_empty()) {
         say(&format!("hames: {} has {}", chosen.provider.name, missing.near.join(", ")));
     }
+}
+
+/// A level that the provider has no words for.
+fn unsent(level: ThinkingLevel, provider: &str, config: &Config) -> String {
+    format!(
+        "hames: --thinking {}: nothing is sent for it, because it is not known how {} wants it said; set \"thinking\" of \
+         that provider in {} to bool, effort, reasoning or type",
+        level.as_str(),
+        clean::line(provider),
+        clean::line(&config.file.path.display().to_string())
+    )
 }
 
 /// What can be done about proposals.

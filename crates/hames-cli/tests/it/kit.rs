@@ -73,7 +73,7 @@ impl User {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hames"));
+        let mut command = Command::new(binary());
         command
             .args(args)
             .current_dir(self.project())
@@ -115,6 +115,46 @@ impl User {
     pub(crate) fn sessions(&self) -> Vec<Value> {
         self.ok(&["sessions", "list", "--json"]).json()
     }
+}
+
+/// Where a copy of the command is told to those who may not enter the folder it is built in.
+const BINARY: &str = "HAMES_TEST_BINARY";
+
+fn binary() -> PathBuf {
+    std::env::var_os(BINARY).map_or_else(|| env!("CARGO_BIN_EXE_hames").into(), PathBuf::from)
+}
+
+/// Runs tests of this program again as somebody who is not root, where this is root. Names are whole.
+pub(crate) fn as_another_user(tests: &[&str]) {
+    use std::os::unix::fs::{MetadataExt, chown};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    let scratch = tempfile::tempdir().unwrap();
+    if scratch.path().metadata().unwrap().uid() != 0 {
+        println!("not root: nobody else can be tried; the tests themselves ran as this user");
+        return;
+    }
+    // Copied by another process: a descriptor of ours that a fork of another test holds would keep it from being run.
+    let copy = |from: &Path, name: &str| {
+        let to = scratch.path().join(name);
+        assert!(Command::new("cp").arg(from).arg(&to).status().unwrap().success());
+        to
+    };
+    let program = copy(&std::env::current_exe().unwrap(), "tests");
+    let hames = copy(&binary(), "hames");
+    chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let output = Command::new(&program)
+        .arg("--exact")
+        .args(tests)
+        .env("TMPDIR", scratch.path())
+        .env(BINARY, hames)
+        .current_dir(scratch.path())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success() && text.contains(&format!("{} passed", tests.len())), "{text}");
 }
 
 /// What a process left.

@@ -320,6 +320,24 @@ fn export_leaves_keys_out_unless_asked_and_import_takes_it_again() {
 }
 
 #[test]
+fn an_import_says_that_others_can_read_the_keys_it_brings() {
+    let incoming = |key: &str| format!(r#"{{"providers": {{"a": {{"base_url": "http://a"{key}}}}}}}"#);
+    let with_key = incoming(r#", "api_key": "sk-imported-key""#);
+    for (mode, text, told) in
+        [(0o644, with_key.as_str(), true), (0o600, &with_key, false), (0o644, &incoming(""), false)]
+    {
+        let user = User::new();
+        user.write_config("{}");
+        let file = user.home().join("config.jsonc");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let ended = user.run_with_stdin(&["providers", "import", "-"], text.as_bytes());
+        assert!(ended.code == 0 && ended.err.contains("added a"), "{ended:?}");
+        assert_eq!(ended.err.contains("chmod 600"), told, "{mode:o} {text}\n{}", ended.err);
+        assert!(!format!("{ended:?}").contains("sk-imported-key"), "{ended:?}");
+    }
+}
+
+#[test]
 fn an_import_asks_about_what_is_there_and_keeps_the_key_that_did_not_come_along() {
     let incoming = r#"{"model": "x/y", "providers": {"a": {"base_url": "http://a/v2"}, "b": {"base_url": "http://b", "api_key_env": "B"}, "c": {"base_url": "http://c"}}}"#;
     let user = User::new();

@@ -190,6 +190,18 @@ fn a_thinking_level_of_the_session_is_said_in_the_words_of_each_model() {
         user.ok(&args);
         assert_eq!(last(&provider), expected, "{args:?}");
     }
+    // What a flag asks for and nobody is told is said, once; what was set before is not news.
+    for (args, told) in [
+        (&["-m", "none/m", "--thinking", "high"][..], 1),
+        (&["-m", "none/m", "--thinking", "off", "--json"], 1),
+        (&["-m", "none/m"], 0),
+        (&["-m", "effort/m", "--thinking", "high"], 0),
+    ] {
+        let args: Vec<&str> = ["run", "-s", "s", "x"].iter().chain(args).copied().collect();
+        let err = user.ok(&args).err;
+        assert_eq!(err.matches("nothing is sent for it").count(), told, "{args:?}\n{err}");
+        assert!(told == 0 || (err.contains("set \"thinking\" of") && err.contains("config.jsonc")), "{err}");
+    }
 }
 
 #[test]

@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 /// What a recorder would do: keeps events and folds them at once.
 #[derive(Default)]
-struct Recorder {
-    events: Mutex<Vec<Event>>,
-    state: Arc<Mutex<SessionState>>,
+pub(crate) struct Recorder {
+    pub(crate) events: Mutex<Vec<Event>>,
+    pub(crate) state: Arc<Mutex<SessionState>>,
 }
 
 #[async_trait]
@@ -43,7 +43,7 @@ impl Emit for Recorder {
     fn show(&self, _event: Event) {}
 }
 
-struct Yes;
+pub(crate) struct Yes;
 
 #[async_trait]
 impl Approver for Yes {
@@ -52,7 +52,7 @@ impl Approver for Yes {
     }
 }
 
-fn shell() -> ScriptedShell {
+pub(crate) fn shell() -> ScriptedShell {
     ScriptedShell::new()
         .on("echo hi", Reply::ok("hi\n"))
         .on("make", Reply { stdout: b"step 1\n".to_vec(), ..Reply::failed(2, "make: *** boom\n") })
@@ -63,7 +63,9 @@ fn shell() -> ScriptedShell {
 }
 
 /// Every filesystem with these files in it.
-fn filesystems(files: &BTreeMap<String, String>) -> Vec<(&'static str, Arc<dyn FsProvider>, tempfile::TempDir)> {
+pub(crate) fn filesystems(
+    files: &BTreeMap<String, String>,
+) -> Vec<(&'static str, Arc<dyn FsProvider>, tempfile::TempDir)> {
     let local = tempfile::tempdir().unwrap();
     let sqlite = tempfile::tempdir().unwrap();
     let all: Vec<(&'static str, Arc<dyn FsProvider>, tempfile::TempDir)> = vec![
@@ -84,7 +86,7 @@ fn write(fs: &dyn FsProvider, path: &str, content: &[u8]) {
 }
 
 /// The files of a filesystem, by path from the root.
-fn contents(fs: &dyn FsProvider) -> BTreeMap<String, String> {
+pub(crate) fn contents(fs: &dyn FsProvider) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let options = WalkOptions { no_ignore: true, max_depth: None };
     fs.walk(&fs.resolve(".").unwrap(), &options, &mut |entry| {

@@ -13,3 +13,4 @@ mod log_pages;
 mod processes;
 mod search;
 mod sessions;
+mod together;

@@ -328,6 +328,10 @@ impl FsProvider for LocalFs {
         denied.lies_below(&path.abs) || denied.covers(&path.abs, Some(&self.root))
     }
 
+    fn is_ruled(&self) -> bool {
+        false
+    }
+
     fn hidden(&self) -> Vec<PathBuf> {
         self.denied.places().to_vec()
     }

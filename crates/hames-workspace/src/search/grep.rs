@@ -1,6 +1,7 @@
 //! The Grep tool: files by content.
 
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 
 use async_trait::async_trait;
 use grep_searcher::Searcher;
@@ -9,6 +10,7 @@ use hames_tools::{Tool, ToolCx, ToolFailure, ToolOutput};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::ahead::{self, Count, End};
 use super::args::Args;
 use super::find::{Found, searched};
 use super::hits::{FileHits, Hits, MAX_MATCHES};
@@ -28,12 +30,15 @@ const MAX_CONTEXT: usize = 50;
 /// Finds files by content.
 pub struct Grep {
     spec: ToolSpec,
+    /// Threads of a search; `None` for what suits the machine.
+    threads: Option<usize>,
 }
 
 impl Grep {
-    /// The tool.
+    /// The tool, searching large trees on a few threads.
     pub fn new() -> Self {
         Self {
+            threads: None,
             spec: ToolSpec {
                 name: "Grep".into(),
                 description: include_str!("grep.md").trim_end().into(),
@@ -54,6 +59,13 @@ impl Grep {
                 }),
             },
         }
+    }
+}
+
+impl Grep {
+    /// The tool on this many threads at most: for a machine that has other things to do. The answers are the same.
+    pub fn with_threads(threads: usize) -> Self {
+        Self { threads: Some(threads.max(1)), ..Self::new() }
     }
 }
 
@@ -113,7 +125,9 @@ impl Tool for Grep {
 
     async fn run(&self, input: &Value, cx: &ToolCx) -> Result<ToolOutput, ToolFailure> {
         let request = Request::read(&Args(input), cx)?;
-        cx.blocking(move |cx| request.answer(&cx).map(ToolOutput::text)).await
+        let threads = self.threads;
+        cx.blocking(move |cx| request.answer(&cx, threads.unwrap_or_else(ahead::usual_threads)).map(ToolOutput::text))
+            .await
     }
 }
 
@@ -186,17 +200,21 @@ impl Request {
         })
     }
 
-    fn answer(&self, cx: &ToolCx) -> Result<String, ToolFailure> {
+    fn answer(&self, cx: &ToolCx, threads: usize) -> Result<String, ToolFailure> {
         let (from, finding) = searched(cx, &self.path, &self.filter, self.no_ignore)?;
         let mut tally = Tally::default();
         let mut hits = Hits::new(self.window, self.context, self.mode == Mode::Content);
         let mut list = Page::new(self.window);
-        let mut searcher = self.needle.searcher(self.context);
-        for file in &finding.found {
+        let mut searcher =
+            if self.mode == Mode::Content { self.needle.searcher(self.context) } else { self.needle.counter() };
+        ahead::in_order(cx, &self.needle, &finding.found, threads, |file, counted| {
             if cx.cancel.is_cancelled() {
-                return Err(ToolFailure::cancelled());
+                return ControlFlow::Break(());
             }
-            let count = self.search(cx, file, &mut searcher, &mut hits, &mut tally);
+            let count = match counted.filter(|counted| !hits.needs_to_see(counted.matches)) {
+                Some(counted) => tally.take(counted, &mut hits),
+                None => self.search(cx, file, &mut searcher, &mut hits, &mut tally),
+            };
             match self.mode {
                 Mode::Files if count > 0 => list.push(&file.path.shown),
                 Mode::Count if count > 0 => list.push(&format!("{}: {count}", file.path.shown)),
@@ -207,10 +225,8 @@ impl Request {
             } else if tally.read >= MAX_READ {
                 tally.stopped = Some(format!("{} GB of files", MAX_READ >> 30));
             }
-            if tally.stopped.is_some() {
-                break;
-            }
-        }
+            if tally.stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         if cx.cancel.is_cancelled() {
             return Err(ToolFailure::cancelled());
         }
@@ -309,18 +325,39 @@ impl Tally {
             self.first_failure = reason;
         }
     }
+
+    /// Takes a file that was counted ahead, and says how many matches it has.
+    fn take(&mut self, counted: Count, hits: &mut Hits) -> usize {
+        self.read += counted.read;
+        match counted.end {
+            End::Failed(reason) => self.fail(reason),
+            End::Binary => self.binary += 1,
+            End::Text => {
+                self.searched += 1;
+                hits.count(counted.matches);
+                return counted.matches;
+            }
+        }
+        0
+    }
 }
 
 /// A reader that counts, ends at [`MAX_FILE`], and fails once the search is cancelled.
 pub(super) struct Watched<'a, R> {
     inner: io::Take<R>,
     cancel: &'a CancellationToken,
-    read: u64,
+    /// Bytes so far.
+    pub(super) read: u64,
 }
 
 impl<'a, R: Read> Watched<'a, R> {
     pub(super) fn new(inner: R, cancel: &'a CancellationToken) -> Self {
-        Self { inner: inner.take(MAX_FILE), cancel, read: 0 }
+        Self::limited(inner, MAX_FILE, cancel)
+    }
+
+    /// One that ends after this many bytes.
+    pub(super) fn limited(inner: R, bytes: u64, cancel: &'a CancellationToken) -> Self {
+        Self { inner: inner.take(bytes), cancel, read: 0 }
     }
 }
 

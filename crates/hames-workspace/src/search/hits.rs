@@ -55,6 +55,19 @@ impl Hits {
         self.total >= MAX_MATCHES
     }
 
+    /// Whether a file with this many matches has to be searched here: it has some for the page, or counting ends in it.
+    pub(super) fn needs_to_see(&self, matches: usize) -> bool {
+        let after = self.total.saturating_add(matches);
+        let has_room = self.keep && !self.full && self.shown < self.window.limit;
+        after >= MAX_MATCHES || (matches > 0 && has_room && after > self.window.offset)
+    }
+
+    /// Takes matches of a file that were counted elsewhere.
+    pub(super) fn count(&mut self, matches: usize) {
+        self.total += matches;
+        self.files += usize::from(matches > 0);
+    }
+
     fn max_line(&self) -> usize {
         MAX_LINE.min(self.window.room / 4).max(40)
     }

@@ -1,11 +1,13 @@
 //! Matching lines one by one, for answers that are not pages of text.
 
 use std::io;
+use std::ops::ControlFlow;
 
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 use hames_tools::{ToolCx, ToolFailure};
 
-use super::find::searched;
+use super::ahead::{self, Count, End};
+use super::find::{Found, searched};
 use super::grep::{MAX_FILE, Watched};
 use super::hits::{MAX_LINE, MAX_MATCHES, excerpt};
 use super::needle::Needle;
@@ -40,25 +42,56 @@ pub(crate) fn lines(cx: &ToolCx, wanted: &Lines) -> Result<(Vec<Line>, usize), T
     let (_, finding) = searched(cx, &wanted.path, &filter, false)?;
     let mut searcher = needle.searcher(0);
     let (mut page, mut total) = (Vec::new(), 0);
-    for file in finding.found.iter().filter(|file| file.size <= MAX_FILE) {
+    let threads = ahead::usual_threads();
+    ahead::in_order(cx, &needle, &finding.found, threads, |file, counted| {
         if cx.cancel.is_cancelled() {
-            return Err(ToolFailure::cancelled());
+            return ControlFlow::Break(());
         }
-        // What cannot be read holds nothing that could be shown.
-        let Ok(reader) = cx.fs.open(&file.path) else { continue };
-        let mut reader = Watched::new(reader, &cx.cancel);
-        let mut sink =
-            FileLines { wanted, file: &file.path.shown, before: total, found: Vec::new(), count: 0, binary: false };
-        let searched = searcher.search_reader(&needle.matcher, &mut reader, &mut sink);
-        if searched.is_ok() && !sink.binary {
-            total += sink.count;
-            page.append(&mut sink.found);
+        if file.size > MAX_FILE {
+            return ControlFlow::Continue(());
         }
-        if total >= MAX_MATCHES {
-            break;
+        match counted.filter(|counted| !wanted.needs_to_see(total, counted.lines)) {
+            Some(Count { lines, end: End::Text, .. }) => total += lines,
+            Some(_) => {}
+            None => total += search(cx, &needle, &mut searcher, wanted, file, total, &mut page),
         }
+        if total >= MAX_MATCHES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if cx.cancel.is_cancelled() {
+        return Err(ToolFailure::cancelled());
     }
     Ok((page, total))
+}
+
+impl Lines {
+    /// Whether a file with this many lines after so many others has some for the page, or counting ends in it.
+    fn needs_to_see(&self, before: usize, lines: usize) -> bool {
+        let after = before + lines;
+        let is_shown = lines > 0 && after >= self.offset && before + 1 < self.offset.saturating_add(self.limit);
+        is_shown || after >= MAX_MATCHES
+    }
+}
+
+/// Searches one file: what of it is wanted goes onto the page. Says how many lines match; of what is no text, none.
+fn search(
+    cx: &ToolCx,
+    needle: &Needle,
+    searcher: &mut Searcher,
+    wanted: &Lines,
+    file: &Found,
+    before: usize,
+    page: &mut Vec<Line>,
+) -> usize {
+    // What cannot be read holds nothing that could be shown.
+    let Ok(reader) = cx.fs.open(&file.path) else { return 0 };
+    let mut reader = Watched::new(reader, &cx.cancel);
+    let mut sink = FileLines { wanted, file: &file.path.shown, before, found: Vec::new(), count: 0, binary: false };
+    let searched = searcher.search_reader(&needle.matcher, &mut reader, &mut sink);
+    if searched.is_err() || sink.binary {
+        return 0;
+    }
+    page.append(&mut sink.found);
+    sink.count
 }
 
 /// The matches of one file; they count only if it turns out to be text.

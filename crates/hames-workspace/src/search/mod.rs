@@ -4,6 +4,7 @@
 //! no external program is ever started and a pattern is only ever a pattern. Results stand in the order of their
 //! paths, so the same question gives the same answer and pages join up without gap or overlap.
 
+mod ahead;
 mod args;
 mod find;
 mod glob;

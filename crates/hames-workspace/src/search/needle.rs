@@ -95,9 +95,18 @@ impl Needle {
 
     /// A searcher for this pattern that also reports `context` lines around a match.
     pub(super) fn searcher(&self, context: usize) -> Searcher {
+        self.searching(context, true)
+    }
+
+    /// A searcher for whoever only counts: it does not number lines.
+    pub(super) fn counter(&self) -> Searcher {
+        self.searching(0, false)
+    }
+
+    fn searching(&self, context: usize, numbers: bool) -> Searcher {
         let mut builder = SearcherBuilder::new();
         builder
-            .line_number(true)
+            .line_number(numbers)
             .before_context(context)
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))

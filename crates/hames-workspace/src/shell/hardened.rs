@@ -159,7 +159,7 @@ impl Ground {
         workspace: &Path,
         shell: &OsStr,
     ) -> Result<Prepared, ShellError> {
-        let proof = prove::prove(line);
+        let proof = prove::proof_of(line);
         if !proof.reads {
             return Err(ShellError("not run: this command is not proven to only read".to_owned()));
         }
@@ -195,7 +195,7 @@ impl Ground {
 
     /// The same in the environment of any other command: only what git is told is added.
     pub(super) fn prepare_kept(&self, line: &str, cwd: &Path, shell: &OsStr) -> Result<Prepared, ShellError> {
-        let proof = prove::prove(line);
+        let proof = prove::proof_of(line);
         let shell = Path::new(shell);
         if !proof.reads || shell.file_name() != Some(OsStr::new("bash")) {
             return Err(ShellError("this command is not proven to only read, or its shell is not bash".to_owned()));

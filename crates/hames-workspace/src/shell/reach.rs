@@ -24,12 +24,30 @@ const NAMED_LIMIT: usize = 3;
 /// Refuses operands that lead where no tool may look. In Build, where a command can do as it likes, it is only held to the
 /// rules of the user, as far as they are about what it names.
 pub(super) async fn check(operands: &[Operand], cwd: PathBuf, cx: &ToolCx) -> Result<(), ToolFailure> {
+    let home = cx.shell.home();
+    let asker = Asker { analyzes: cx.mode == Mode::Analyze, is_ruled: cx.fs.is_ruled(), has_home: home.is_some() };
+    let operands: Vec<Operand> = operands.iter().filter(|operand| asker.asks_about(operand)).cloned().collect();
     if operands.is_empty() {
         return Ok(());
     }
-    let operands = operands.to_vec();
-    let home = cx.shell.home();
     cx.blocking(move |cx| operands.iter().try_for_each(|operand| check_one(operand, &cwd, home.as_deref(), &cx))).await
+}
+
+/// What decides which operands the filesystem is asked about.
+struct Asker {
+    analyzes: bool,
+    /// A rule keeps some path from the call.
+    is_ruled: bool,
+    has_home: bool,
+}
+
+impl Asker {
+    /// Whether anything could be said against an operand. What cannot be refused is not looked at: in Build a rule or a
+    /// place below it can be in the way, and nothing else.
+    fn asks_about(&self, operand: &Operand) -> bool {
+        let names_home = operand.path.home || operand.folder.home;
+        self.analyzes || self.is_ruled || operand.deep || (names_home && !self.has_home)
+    }
 }
 
 fn check_one(operand: &Operand, cwd: &Path, home: Option<&Path>, cx: &ToolCx) -> Result<(), ToolFailure> {
@@ -99,4 +117,31 @@ pub(super) fn unseen_proposals(cx: &ToolCx) -> Option<String> {
         "commands see the disk, without your proposals for {}{more}; Read, Grep, Glob and List see them",
         named.join(", ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prove::prove;
+    use super::*;
+
+    #[test]
+    fn in_build_only_what_could_be_refused_is_asked_about() {
+        let asked = |line: &str, analyzes, is_ruled, has_home| {
+            let asker = Asker { analyzes, is_ruled, has_home };
+            let proof = prove(line);
+            assert!(proof.reads && !proof.operands.is_empty(), "{line}: {:?}", proof.refusal);
+            proof.operands.iter().filter(|operand| asker.asks_about(operand)).count()
+        };
+        for line in ["cat a.txt", "head -n 3 sub/../b.txt", "cat ~/notes.txt", "wc -l < a.txt"] {
+            assert_eq!(asked(line, false, false, true), 0, "{line}");
+            for (analyzes, is_ruled) in [(true, false), (false, true)] {
+                assert!(asked(line, analyzes, is_ruled, true) > 0, "{line}");
+            }
+        }
+        assert!(asked("cat ~/notes.txt", false, false, false) > 0, "there is no home to read in");
+        // A hidden place may lie below.
+        for line in ["grep -rn x sub", "find . -name a"] {
+            assert!(asked(line, false, false, true) > 0, "{line}");
+        }
+    }
 }

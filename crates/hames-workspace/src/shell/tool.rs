@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::capture::HeadTail;
 use super::clean::Cleaner;
-use super::prove::prove;
+use super::prove::proof_of;
 use super::reach;
 
 /// A command's time where the call names none.
@@ -82,17 +82,17 @@ impl Tool for Shell {
     }
 
     fn declare(&self, input: &Value) -> Declaration {
-        let proof = prove(command(input));
+        let proof = proof_of(command(input));
         let mut resources = vec![Resource::Workspace { write: !proof.reads }];
         if let Some(cwd) = cwd(input) {
             resources.push(Resource::path(cwd.to_owned(), !proof.reads));
         }
-        resources.extend(proof.commands.into_iter().map(|words| Resource::Command { words }));
+        resources.extend(proof.commands.iter().map(|words| Resource::Command { words: words.clone() }));
         let effect = if proof.reads { Effect::Read } else { Effect::Run };
         let mut declaration = Declaration::new(effect, resources);
         declaration.timeout_ms = Some(Limit::of(input).ms);
         declaration.cap_bytes = Some(CAP_BYTES);
-        declaration.reason = proof.refusal.map(|refusal| refusal.to_string());
+        declaration.reason = proof.refusal.as_ref().map(|refusal| refusal.to_string());
         declaration
     }
 
@@ -130,7 +130,7 @@ impl Tool for Shell {
 
 /// How a command has to be run: a proven one so that its proof holds. Fails where it may not be run at all.
 pub(crate) async fn hardening(command: &str, cwd: &Path, cx: &ToolCx) -> Result<Option<Hardened>, ToolFailure> {
-    let proof = prove(command);
+    let proof = proof_of(command);
     let analyzes = cx.mode == Mode::Analyze;
     if let (true, Some(refusal)) = (analyzes, &proof.refusal) {
         // The door refuses it before; this is for whoever calls the tool without one.

@@ -222,12 +222,19 @@ impl Ground<'_> {
         } else if provider.key.is_none() && provider.needs_key {
             say("hames: it has no key yet; `hames providers edit` sets one");
         }
-        let key_in_file = provider.key.as_ref().is_some_and(|key| matches!(key.origin, Origin::File(_)));
+        self.say_open(&config, |changed| changed == name);
+        say(&format!("  hames providers test {}  checks it", clean::line(name)));
+        Ok(exit::COMPLETE)
+    }
+
+    /// Says that others can read the file, where that holds the key of one of these providers.
+    fn say_open(&self, config: &Config, is_one: impl Fn(&str) -> bool) {
+        let in_file =
+            |provider: &Provider| provider.key.as_ref().is_some_and(|key| matches!(key.origin, Origin::File(_)));
+        let key_in_file = config.providers.iter().any(|provider| is_one(&provider.name) && in_file(provider));
         if key_in_file && is_open_to_others(&config.file.path) {
             say(&format!("hames: others can read {}; close it with: chmod 600 {0}", self.path()));
         }
-        say(&format!("  hames providers test {}  checks it", clean::line(name)));
-        Ok(exit::COMPLETE)
     }
 }
 

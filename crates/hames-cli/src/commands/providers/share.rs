@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Ground;
 use crate::config::edit::edit;
-use crate::config::{FileConfig, has_secret_parameter, is_secret_name, shown_url};
+use crate::config::{Config, FileConfig, has_secret_parameter, is_secret_name, shown_url};
 use crate::exit::{self, Stop};
 use crate::output::{Out, ask, clean, say};
 
@@ -128,6 +128,8 @@ pub(super) fn import(ground: &Ground<'_>, file: &Path, replace: bool, keep: bool
         Ok(())
     })?;
     said.iter().for_each(|line| say(line));
+    let config = Config::load(&ground.home, ground.env)?;
+    ground.say_open(&config, |name| names.iter().any(|imported| *imported == name));
     Ok(exit::COMPLETE)
 }
 

@@ -6,7 +6,7 @@ use hames_testkit::{Provider, Script, Turn};
 use serde_json::{Value, json};
 
 use super::picture;
-use crate::kit::{Ended, User};
+use crate::kit::{Ended, User, as_another_user};
 
 /// Edits on edits, files moved by writing and deleting, things replaced by things of another kind, and looks in between.
 fn calls() -> Vec<(&'static str, Value)> {
@@ -172,4 +172,87 @@ fn one_file_that_was_changed_meanwhile_refuses_the_whole_set_and_is_named() {
     user.ok(&["changes", "apply", "a.txt", "plain"]);
     assert!(user.project().join("plain/inner.txt").exists());
     assert_eq!(std::fs::read_to_string(user.project().join("dos.txt")).unwrap(), "somebody else\n");
+}
+
+/// Calls of every file tool, most of which come to nothing, each for another reason.
+fn hopeless(beside: &str) -> Vec<(&'static str, Value)> {
+    let mut calls = Vec::new();
+    for path in [
+        "a.txt",
+        "locked.txt",
+        "shut/in.txt",
+        "shut/new.txt",
+        "none/of/it.txt",
+        "link",
+        "d",
+        ".",
+        "..",
+        "/",
+        beside,
+        "a\0b",
+    ] {
+        let edits = json!([{"old_string": "one", "new_string": "two"}]);
+        calls.extend([
+            ("Read", json!({"path": path})),
+            ("Read", json!({"path": path, "offset": 2, "limit": 1})),
+            ("List", json!({"path": path})),
+            ("Glob", json!({"pattern": "**/*", "path": path})),
+            ("Grep", json!({"pattern": "one", "path": path, "no_ignore": true})),
+            ("StrReplace", json!({"path": path, "old_string": "nowhere in it", "new_string": "x"})),
+            ("StrReplace", json!({"path": path, "old_string": "one", "new_string": "two"})),
+            ("Edit", json!({"path": path, "edits": edits})),
+            ("Edit", json!({"path": path, "edits": [edits[0], {"old_string": "not there", "new_string": "x"}]})),
+            ("Write", json!({"path": path, "content": "written"})),
+            ("Delete", json!({"path": path})),
+            ("Delete", json!({"path": path, "recursive": true})),
+            ("Write", json!({"path": format!("{path}/below/it"), "content": "written"})),
+        ]);
+    }
+    calls
+}
+
+#[test]
+fn no_file_tool_modifies_anything_whatever_it_is_asked() {
+    let scratch = User::new();
+    let beside = scratch.folder("beside");
+    std::fs::write(beside.join("one.txt"), "one\n").unwrap();
+    let calls = hopeless(beside.to_str().unwrap());
+    let made = calls.clone().into_iter();
+    let script = made.fold(Script::new(), |script, (tool, input)| script.turn(Turn::call(tool, input)));
+    let (user, _provider) = User::with(script.respond(|_| Turn::text("done")));
+    for path in ["a.txt", "locked.txt", "shut/in.txt", "d/e/f.txt"] {
+        user.write(path, "one\n");
+    }
+    symlink("a.txt", user.project().join("link")).unwrap();
+    symlink(&beside, user.project().join("d/out")).unwrap();
+    let mode = |path: &str, mode| {
+        std::fs::set_permissions(user.project().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("locked.txt", 0o444);
+    mode("shut", 0o555);
+    let pictures = || (picture(&user.project(), true), picture(&beside, true));
+    let before = pictures();
+    let args = ["run", "--json", "--mode", "analyze", "--approve", "allow", "--max-steps", "1000", "-s", "long", "go"];
+    let ended = user.ok(&args);
+    assert_eq!(pictures(), before);
+    let ends = ends(&ended);
+    assert_eq!(ends.len(), calls.len());
+    for tool in ["Read", "List", "Glob", "Grep", "StrReplace", "Edit", "Write", "Delete"] {
+        for end in ["tool.done", "tool.error"] {
+            assert!(ends.contains(&format!("{end} {tool}")), "{end} {tool}");
+        }
+    }
+    for args in [["changes", "list"], ["changes", "show"], ["changes", "discard"]] {
+        user.ok(&args);
+    }
+    assert_eq!(pictures(), before);
+    mode("shut", 0o755);
+}
+
+#[test]
+fn as_another_user_no_file_tool_modifies_anything_either() {
+    as_another_user(&[
+        "changes::long::a_long_session_that_proposes_leaves_after_apply_what_the_same_one_does",
+        "changes::long::no_file_tool_modifies_anything_whatever_it_is_asked",
+    ]);
 }

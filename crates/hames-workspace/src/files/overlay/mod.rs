@@ -336,6 +336,10 @@ impl FsProvider for OverlayFs {
         self.base.hides(path)
     }
 
+    fn is_ruled(&self) -> bool {
+        self.base.is_ruled()
+    }
+
     fn hidden(&self) -> Vec<PathBuf> {
         self.base.hidden()
     }

@@ -220,6 +220,10 @@ impl<N: Nodes> FsProvider for TableFs<N> {
         &self.root
     }
 
+    fn is_ruled(&self) -> bool {
+        false
+    }
+
     fn resolve(&self, path: &str) -> Result<FsPath, FsError> {
         if path.is_empty() {
             return Err(io_failure("the empty path", "name a file or folder"));

@@ -16,6 +16,7 @@
 mod commands;
 mod grammar;
 mod judge;
+mod kept;
 mod options;
 mod parse;
 mod programs;
@@ -28,6 +29,8 @@ mod value;
 mod words;
 
 use std::fmt;
+
+pub(crate) use kept::proof_of;
 
 /// Characters of the line that a refusal shows at most.
 const SHOWN_LIMIT: usize = 80;

@@ -3,3 +3,4 @@
 mod answers;
 mod kinds;
 mod oracle;
+mod threads;
