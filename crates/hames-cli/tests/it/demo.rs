@@ -9,7 +9,8 @@ fn the_demo_makes_a_failing_test_pass_and_leaves_a_session() {
     let user = User::new();
     let began = Instant::now();
     let ended = user.ok(&["demo"]);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // It takes under a second; a busy machine and a build for tests add to that.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     for part in ["Read test.sh", "StrReplace add.sh", "+1/−1", "Shell sh test.sh", "exit 0", "hames sessions show"] {
         assert!(ended.err.contains(part), "lacks {part}\n{}", ended.err);
     }

@@ -125,6 +125,7 @@ fn binary() -> PathBuf {
 }
 
 /// Runs tests of this program again as somebody who is not root, where this is root. Names are whole.
+#[allow(clippy::print_stdout)] // what was not tried is said
 pub(crate) fn as_another_user(tests: &[&str]) {
     use std::os::unix::fs::{MetadataExt, chown};
     use std::os::unix::process::CommandExt;

@@ -16,7 +16,8 @@ const LEAVING: &[(&str, bool, Option<&str>)] = &[
     ("coproc sleep 600; echo done", true, None),
     ("setsid sleep 600 & echo done", true, Some("setsid")),
     ("(setsid sh -c 'sleep 600; :' &) ; echo done", true, Some("setsid")),
-    ("sleep 600 >/dev/null 2>&1 & echo done", false, None),
+    // Only once the child runs has it let go of the output for sure.
+    ("sh -c ': > up; exec sleep 600' >/dev/null 2>&1 & while [ ! -e up ]; do sleep 0.01; done; echo done", false, None),
     ("sleep 600 >/dev/null & echo done", true, None),
     ("exec 7>&1; sleep 600 >/dev/null 2>&1 & echo done", true, None),
     ("trap '' HUP; (sleep 600; echo late) & echo done", true, None),
@@ -35,7 +36,8 @@ async fn a_background_child_does_not_delay_the_result() {
         let bed = Bed::new();
         let start = Instant::now();
         let outcome = bed.run(command).await;
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}: {command}", start.elapsed());
+        // The children take minutes; a busy machine may take seconds.
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}: {command}", start.elapsed());
         assert_eq!(outcome.end, SUCCESS, "{command}");
         assert!(text(&outcome).contains("done") || outcome.total > outcome.head.len() as u64, "{command}");
         assert_eq!(outcome.left_running, open, "{command}");
@@ -50,13 +52,15 @@ async fn a_background_child_does_not_delay_the_result() {
 async fn a_command_without_children_is_back_at_its_end() {
     let bed = Bed::new();
     bed.run("true").await;
-    let start = Instant::now();
+    let mut fastest = Duration::MAX;
     for _ in 0..10 {
+        let start = Instant::now();
         let outcome = bed.run("echo hi").await;
         assert_eq!((text(&outcome).as_str(), outcome.end, outcome.left_running), ("hi\n", SUCCESS, false));
+        fastest = fastest.min(start.elapsed());
     }
-    // Ten quiet waits would take a second.
-    assert!(start.elapsed() < Duration::from_millis(900), "{:?}", start.elapsed());
+    // A quiet wait takes a tenth of a second each time; what a busy machine adds, it does not add to every one.
+    assert!(fastest < Duration::from_millis(90), "{fastest:?}");
 }
 
 #[tokio::test]

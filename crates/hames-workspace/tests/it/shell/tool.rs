@@ -114,13 +114,13 @@ async fn the_last_line_says_how_it_ended() {
 #[tokio::test]
 async fn a_time_limit_is_a_failure_with_the_output_so_far() {
     let bed = Bed::new();
-    let input = json!({"command": "echo begun; sleep 300", "timeout_ms": 300});
+    let input = json!({"command": "echo begun; sleep 300", "timeout_ms": 1500});
     let failure = run(&cx(&bed), input).await.unwrap_err();
     assert_eq!(failure.class, ToolErrorClass::Timeout);
-    assert_eq!(failure.text, "begun\nkilled after 300 ms, with all its children");
+    assert_eq!(failure.text, "begun\nkilled after 1500 ms, with all its children");
     assert_eq!(marked(bed.path()), []);
 
-    let input = json!({"command": "yes", "timeout_ms": 300});
+    let input = json!({"command": "yes", "timeout_ms": 1500});
     let failure = run(&cx(&bed), input).await.unwrap_err();
     assert!(failure.text.contains(" bytes left out]\n") && failure.text.len() <= 50 * 1024);
     assert!(matches!(failure.whole, Whole::File { .. }));
