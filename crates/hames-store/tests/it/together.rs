@@ -73,6 +73,7 @@ async fn run(fs: &Arc<dyn FsProvider>, mode: Mode, calls: &[Call]) -> (Vec<bool>
         state: recorder.state.clone(),
         abort: CancellationToken::new(),
         interrupt: CancellationToken::new(),
+        memory: None,
     };
     door.run(admitted, cx).await.unwrap();
     let done = {
