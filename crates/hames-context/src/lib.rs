@@ -32,5 +32,5 @@ pub use estimate::{Estimator, estimate_head, estimate_item, estimate_tokens};
 pub use images::ImageRoom;
 pub use policy::{DEFAULT_LANDING, DEFAULT_TRIGGER, Policy, Terms};
 pub use strategy::{Author, Carried, Choice, Deterministic, Moment, PruneThenSummarize, Situation, Sketch, Strategy};
-pub use window::{Decision, Keep, Plan, Ready, Refused, SummaryAnswer, SummaryRequest, Window};
+pub use window::{Decision, Keep, PinRefused, Plan, Ready, Refused, SummaryAnswer, SummaryRequest, Window};
 pub use wire_rules::{RuleBroken, WireRule, WireRules};

@@ -10,7 +10,9 @@
 mod decision;
 mod entry;
 mod fit;
+mod pins;
 mod plan;
+mod report;
 mod shape;
 mod summary;
 mod view;
@@ -29,6 +31,7 @@ use crate::wire_rules::{RuleBroken, WireRules};
 use crate::{Budget, ImageRoom};
 
 pub use decision::{Decision, Keep};
+pub use pins::PinRefused;
 pub use plan::{Plan, Ready, Refused};
 pub(crate) use shape::Shape;
 pub use summary::{SummaryAnswer, SummaryRequest};
@@ -49,7 +52,8 @@ pub struct Window {
     known: Known,
     rules: WireRules,
     images: ImageRoom,
-    sent: Vec<Arc<Item>>,
+    /// What is sent where images had to be left out; otherwise it is what is shown.
+    fitted: Option<Vec<Arc<Item>>>,
     pending: Option<Pending>,
 }
 
@@ -74,7 +78,7 @@ impl Window {
             known: Known::default(),
             rules: WireRules::default(),
             images: ImageRoom::default(),
-            sent: Vec::new(),
+            fitted: None,
             pending: None,
         }
     }
@@ -134,7 +138,7 @@ impl Window {
 
     /// What the next request carries, once a plan says it is [`Plan::Ready`].
     pub fn items(&self) -> &[Arc<Item>] {
-        &self.sent
+        self.fitted.as_deref().unwrap_or(&self.view.items)
     }
 
     /// Estimated tokens of what is shown now, tools and system text left aside.
@@ -142,7 +146,12 @@ impl Window {
         self.view.tokens
     }
 
+    /// Leaves out the images there is no room for, and holds what would be sent against the rules of the wire.
     fn check(&mut self) -> Result<(), RuleBroken> {
-        self.rules.check(&self.sent)
+        self.fitted = match self.view.has_images {
+            true => Some(self.images.fit(self.view.items.clone())),
+            false => None,
+        };
+        self.rules.check(self.fitted.as_deref().unwrap_or(&self.view.items))
     }
 }

@@ -10,9 +10,14 @@ use crate::{
 
 mod measure;
 mod repairs;
+mod report;
 
 pub use measure::Measure;
 pub use repairs::{RepairCount, Repairs};
+pub use report::{
+    ItemKind, ItemState, Projection, ReportBudget, ReportItem, ReportOpening, ReportPin, ReportRequest, ReportSent,
+    ReportSum, WindowPreview, WindowReport,
+};
 
 /// Archives whose names are kept; the window names the newest of them.
 const ARCHIVES: usize = 8;

@@ -144,7 +144,6 @@ impl Window {
     }
 
     fn ready(&mut self, terms: &Terms) -> Plan {
-        self.sent = self.images.fit(self.view.items.clone());
         if let Err(broken) = self.check() {
             return Plan::Refused(Refused::Rule(broken));
         }

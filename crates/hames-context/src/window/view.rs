@@ -3,10 +3,10 @@
 //! What was made for an item (a stub, a part of a message) is kept and shared, so that whoever renders items by pointer
 //! renders each once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hames_protocol::{Item, Label, Origin, WindowState};
+use hames_protocol::{Item, Label, Origin, Part, WindowState};
 
 use super::entry::{Entry, How};
 use super::words::{self, Recaller};
@@ -26,6 +26,8 @@ pub(crate) struct View {
     pub(crate) first: usize,
     /// Tokens of the largest message shown whole.
     pub(crate) largest_message: u64,
+    /// Whether any of them carries an image.
+    pub(crate) has_images: bool,
     /// Digests, by the entries they stand for.
     digests: HashMap<(usize, usize), Arc<Item>>,
     opening: Option<Arc<Item>>,
@@ -37,6 +39,7 @@ impl View {
         self.items.clear();
         self.from.clear();
         (self.tokens, self.opening_tokens, self.largest_message) = (0, 0, 0);
+        self.has_images = false;
         mark_pinned(entries, state);
         self.first = entries.partition_point(|entry| state.is_archived(entry.place.seq));
         for entry in entries.iter_mut() {
@@ -83,7 +86,8 @@ impl View {
         if entry.is_message() && entry.how == How::Full {
             self.largest_message = self.largest_message.max(entry.shown);
         }
-        self.push(at, item);
+        let shown = entry.shown;
+        self.add(at, item, shown);
     }
 
     /// Drops what comes from this entry and later ones, where that is only a matter of the end.
@@ -105,7 +109,13 @@ impl View {
     }
 
     fn push(&mut self, from: usize, item: Arc<Item>) {
-        self.tokens += estimate_item(&item);
+        let tokens = estimate_item(&item);
+        self.add(from, item, tokens);
+    }
+
+    fn add(&mut self, from: usize, item: Arc<Item>, tokens: u64) {
+        self.tokens += tokens;
+        self.has_images |= carries_image(&item);
         self.items.push(item);
         self.from.push(from);
     }
@@ -152,12 +162,14 @@ fn pin_texts(pinned: &[&Entry], limit: Option<u64>) -> Vec<String> {
 
 /// Marks what is pinned, and the rest of its step: calls and results go together.
 fn mark_pinned(entries: &mut [Entry], state: &WindowState) {
+    let pins: HashSet<u64> = state.pins.iter().map(hames_protocol::Pin::item).collect();
     let mut begin = 0;
     for at in 0..entries.len() {
         if entries[at].begins() {
             begin = at;
         }
-        entries[at].pinned = !state.pins.is_empty() && state.is_pinned(entries[at].place.seq, entries[at].place.event);
+        let place = &entries[at].place;
+        entries[at].pinned = !pins.is_empty() && (pins.contains(&place.seq) || pins.contains(&place.event));
         if at > begin && entries[at].pinned != entries[begin].pinned {
             entries[begin..=at].iter_mut().for_each(|entry| entry.pinned = true);
         }
@@ -188,6 +200,15 @@ fn show(entry: &mut Entry, state: &WindowState, recaller: &Recaller) -> Arc<Item
     let shown = Arc::clone(&item.1);
     entry.made = Some(item);
     shown
+}
+
+fn carries_image(item: &Item) -> bool {
+    let parts: &[Part] = match item {
+        Item::User(message) => &message.parts,
+        Item::Tool(result) => &result.attachments,
+        Item::Assistant(_) => &[],
+    };
+    parts.iter().any(|part| matches!(part, Part::Image { .. }))
 }
 
 fn digest_of(entries: &[Entry], recaller: &Recaller) -> Arc<Item> {

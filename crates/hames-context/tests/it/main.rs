@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail like tests
 
+mod histories;
+mod prefix;
 mod support;
 mod window;

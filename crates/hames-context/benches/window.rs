@@ -1,0 +1,123 @@
+//! What planning costs: a session of 10,000 items taken in and planned, one more item, a decision, a report.
+//! `cargo bench -p hames-context`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::time::{Duration, Instant};
+
+use hames_context::{Budget, Moment, Plan, Terms, Window};
+use hames_protocol::{Envelope, Event, Transcript, WindowState};
+use serde_json::json;
+
+const ITEMS: usize = 10_000;
+
+struct Log {
+    transcript: Transcript,
+    state: WindowState,
+    seq: u64,
+}
+
+impl Log {
+    fn push(&mut self, event: serde_json::Value) {
+        self.seq += 1;
+        let event: Event = serde_json::from_value(event).unwrap();
+        let envelope = Envelope { seq: Some(self.seq), ..Envelope::detached(0, event) };
+        self.transcript.apply_at(self.seq, &envelope.event);
+        self.state.apply(&envelope);
+    }
+
+    fn step(&mut self, n: usize) {
+        let (id, path) = (format!("c{n}"), format!("src/{n}.rs"));
+        self.push(json!({"type": "tool.call", "call_id": id, "provider_id": id, "name": "Read",
+            "arguments": json!({"path": path}).to_string(), "label": {"tool": "Read", "target": path}}));
+        self.push(json!({"type": "step.done", "finish_reason": "tool_calls", "whole": true, "timings": {}}));
+        self.push(json!({"type": "tool.done", "call_id": id, "name": "Read", "duration_ms": 1,
+            "output": "let x = compute(input)?; // and some more of the line\n".repeat(8)}));
+    }
+
+    fn message(&mut self, n: usize) {
+        self.push(json!({"type": "message.user", "parts": [{"type": "text", "text": format!("Do thing {n}.")}]}));
+    }
+}
+
+fn best(times: &[Duration]) -> Duration {
+    *times.iter().min().unwrap()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn main() {
+    let mut log = Log { transcript: Transcript::default(), state: WindowState::default(), seq: 0 };
+    for n in 0..ITEMS / 2 {
+        if n % 20 == 0 {
+            log.message(n);
+        }
+        log.step(n);
+    }
+    let items = log.transcript.items().len();
+    // Large enough that everything stays, and so small that everything has to be looked at.
+    let roomy = Terms::new(Budget { window: 20_000_000, wanted_output: 16_384 }, 5_000);
+    let tight = Terms::new(Budget { window: 400_000, wanted_output: 16_384 }, 5_000);
+
+    let whole: Vec<Duration> = (0..7)
+        .map(|_| {
+            let begin = Instant::now();
+            let mut window = Window::new(Some("Recall"));
+            window.sync(&log.transcript, &log.state);
+            let Plan::Ready(_) = window.plan(Moment::AtBoundary, &roomy) else { panic!() };
+            begin.elapsed()
+        })
+        .collect();
+    println!("{items} items taken in and planned: {:?} (best of {})", best(&whole), whole.len());
+
+    let mut window = Window::new(Some("Recall"));
+    window.sync(&log.transcript, &log.state);
+    let Plan::Ready(_) = window.plan(Moment::AtBoundary, &roomy) else { panic!() };
+    let again: Vec<Duration> = (0..7)
+        .map(|_| {
+            let begin = Instant::now();
+            let Plan::Ready(_) = window.plan(Moment::AtBoundary, &roomy) else { panic!() };
+            begin.elapsed()
+        })
+        .collect();
+    println!("planned again: {:?}", best(&again));
+
+    let added: Vec<Duration> = (0..201)
+        .map(|n| {
+            log.step(ITEMS + n);
+            let begin = Instant::now();
+            window.sync(&log.transcript, &log.state);
+            let Plan::Ready(_) = window.plan(Moment::AtBoundary, &roomy) else { panic!() };
+            begin.elapsed()
+        })
+        .collect();
+    println!(
+        "one more step (two items) taken in and planned: {:?} (median), {:?} (best)",
+        median(added.clone()),
+        best(&added)
+    );
+
+    let decided: Vec<Duration> = (0..7)
+        .map(|_| {
+            let begin = Instant::now();
+            let plan = window.plan(Moment::AtBoundary, &tight);
+            assert!(!matches!(plan, Plan::Ready(_)));
+            begin.elapsed()
+        })
+        .collect();
+    println!("a decision over all of it: {:?} (best)", best(&decided));
+
+    let Plan::Decide(decision) = window.plan(Moment::AtBoundary, &tight) else { panic!() };
+    for event in decision.events(&vec![None; decision.keeps.len()]) {
+        log.push(serde_json::to_value(event).unwrap());
+    }
+    let begin = Instant::now();
+    window.sync(&log.transcript, &log.state);
+    println!("its projection ({}): {:?}", decision.line, begin.elapsed());
+    let begin = Instant::now();
+    let report = window.report(&log.state, &tight);
+    println!("a report of {} items: {:?}", report.items.len(), begin.elapsed());
+}
