@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use hames_protocol::{Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
+use hames_protocol::{GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
 
 use crate::config::Approve;
 
@@ -122,6 +122,14 @@ pub(crate) struct RunArgs {
     /// Push away from what was said often, 0 to 2
     #[arg(long, value_name = "0–2|auto")]
     pub(crate) frequency_penalty: Option<Penalty>,
+
+    /// How soon going round in circles is called a loop and broken; kept with the session [default: medium]
+    #[arg(long, value_name = "off|low|medium|high")]
+    pub(crate) guard: Option<GuardLevel>,
+
+    /// One number of the loop guard, reasoning_threshold=0.6 say; config.example.jsonc lists all
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) guard_set: Vec<GuardChange>,
 }
 
 /// `hames models`.

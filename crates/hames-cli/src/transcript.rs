@@ -9,7 +9,8 @@ use crate::clock::local_minute;
 use crate::exit::Stop;
 use crate::ledger::result_name;
 use crate::output::text::{
-    decision_line, duration, failure_lines, first_line, mark_proposed, tokens, tool_error_line, tool_line,
+    decision_line, duration, failure_lines, first_line, mark_proposed, nudge_line, stopped_line, tokens,
+    tool_error_line, tool_line,
 };
 use crate::output::window::window_line;
 use crate::output::{Out, Style, clean};
@@ -83,7 +84,8 @@ impl Transcript {
                 let label = self.labels.get(&answer.call_id).map_or("", String::as_str);
                 out.line(self.style.dim(&format!("  {}", decision_line(answer, label))))?;
             }
-            Event::Nudge(nudge) => out.line(self.style.dim(&format!("  [reminder] {}", first_line(&nudge.text))))?,
+            Event::Nudge(nudge) => out.line(self.style.dim(&format!("  [{}]", nudge_line(nudge))))?,
+            Event::LoopStopped(stopped) => out.line(self.style.red(&format!("  {}", stopped_line(stopped))))?,
             Event::Retry(retry) => {
                 out.line(self.style.dim(&format!("  [tried again] {}", first_line(&retry.failure.message))))?;
             }

@@ -132,6 +132,12 @@ impl GuardParameter {
         (number(min), number(max), number(step))
     }
 
+    /// The scale in words: `from 1 to 10 in steps of 1`.
+    pub fn scale_text(self) -> String {
+        let (min, max, step) = self.range();
+        format!("from {min} to {max} in steps of {step}")
+    }
+
     /// The number of a preset. Off has none of its own and shows those of medium.
     pub fn preset(self, level: GuardLevel) -> f64 {
         number(self.preset_hundredths(level))
@@ -250,6 +256,58 @@ impl GuardSettings {
     }
 }
 
+/// One dial as a person names it: `reasoning_threshold=0.6`, `guard_response=on`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardChange(GuardSettings);
+
+impl GuardChange {
+    /// These settings with the dial changed.
+    pub fn on(&self, settings: &GuardSettings) -> GuardSettings {
+        settings.patched(&self.0)
+    }
+}
+
+impl FromStr for GuardChange {
+    type Err = BadGuardChange;
+    /// Refuses what is not on the dial's scale, with the scale.
+    fn from_str(text: &str) -> Result<Self, BadGuardChange> {
+        let (name, given) = text.split_once('=').ok_or(BadGuardChange::Form)?;
+        let (name, given) = (name.trim(), given.trim());
+        let mut settings = GuardSettings::default();
+        if name == "guard_response" || name == "guardResponse" {
+            settings.guard_response = Some(match given {
+                "on" | "true" => true,
+                "off" | "false" => false,
+                _ => return Err(BadGuardChange::Switch),
+            });
+            return Ok(Self(settings));
+        }
+        let parameter = name.parse::<GuardParameter>()?;
+        let number = given.parse::<f64>().ok();
+        let on_scale = number.filter(|number| parameter.nearest(*number).is_some_and(|at| (at - number).abs() < 1e-9));
+        let number = on_scale.ok_or_else(|| BadGuardChange::OffScale(parameter, parameter.scale_text()))?;
+        settings.set(parameter, number);
+        Ok(Self(settings))
+    }
+}
+
+/// Why a dial cannot be changed so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadGuardChange {
+    /// It names no dial and no value.
+    #[error("it has the form NAME=VALUE, reasoning_threshold=0.6 say")]
+    Form,
+    /// There is no such dial.
+    #[error(transparent)]
+    Name(#[from] UnknownName),
+    /// The switch knows two places.
+    #[error("guard_response is on or off")]
+    Switch,
+    /// The number is not on the scale.
+    #[error("{0} goes {1}")]
+    OffScale(GuardParameter, String),
+}
+
 /// All dials of a guard, set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardDials {
@@ -269,6 +327,17 @@ impl GuardDials {
     /// A number.
     pub fn get(&self, parameter: GuardParameter) -> f64 {
         number(self.values[parameter as usize])
+    }
+
+    /// Every dial by its name, as JSON.
+    pub fn to_json(&self) -> Value {
+        let mut all = Map::new();
+        all.insert("level".into(), json!(self.level.as_str()));
+        all.insert("guard_response".into(), json!(self.guard_response));
+        for parameter in GuardParameter::ALL {
+            all.insert(parameter.name().into(), written(self.values[parameter as usize]));
+        }
+        Value::Object(all)
     }
 
     /// A number that counts something.

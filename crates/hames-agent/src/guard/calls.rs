@@ -310,19 +310,22 @@ impl Calls {
     }
 
     fn failed(&mut self, call: Pending, failed: Failed) {
-        self.step.errors.push(streak::line(&call.label, &failed.text));
-        if call.is_polling || !self.step.counted.insert(call.signature) {
-            return;
+        let line = streak::line(&call.label, &failed.text);
+        let counts = !call.is_polling && self.step.counted.insert(call.signature);
+        if counts {
+            self.repeats.take(call.signature, None, false);
         }
-        self.repeats.take(call.signature, None, false);
         // What may pass by itself is worth trying again; only the streak counts it.
-        if failed.class == ToolErrorClass::Timeout || (call.is_remote && failed.class == ToolErrorClass::Failed) {
-            return;
+        let passes =
+            failed.class == ToolErrorClass::Timeout || (call.is_remote && failed.class == ToolErrorClass::Failed);
+        if counts && !passes {
+            let times = self.failures.take(call.signature, call.effect, failed);
+            if times > self.failure_repeats {
+                self.step.failing.push((call.label, times));
+                return;
+            }
         }
-        let times = self.failures.take(call.signature, call.effect, failed);
-        if times > self.failure_repeats {
-            self.step.failing.push((call.label, times));
-        }
+        self.step.errors.push(line);
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! The measure is the share of word trigrams that have been there before: over the whole text, over its last 240 words and
 //! over its last 960. The short window sees a loop soon after a long good beginning, the long one sees loops of whole
-//! paragraphs. Every word costs a few map operations, and memory is bounded.
+//! paragraphs. A short line with a word that was never used before is an entry of a list: what it shares with the other
+//! entries is no repetition. A number alone makes no entry, or whoever counts its rounds would never be found. Every word
+//! costs a few map operations, and memory is bounded.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,6 +16,8 @@ const SHORT: usize = 240;
 const LONG: usize = 960;
 /// Different trigrams of the whole text that are kept. Beyond them only the windows count.
 const WHOLE: usize = 1 << 16;
+/// Words of a line that may be an entry of a list.
+const ENTRY: usize = 30;
 /// Tokens between two looks.
 const LOOK_EVERY: u64 = 32;
 
@@ -45,11 +49,23 @@ struct Recent {
     is_repeated: bool,
 }
 
+/// The present line, while it is short.
+#[derive(Default)]
+struct Line {
+    words: usize,
+    has_new_word: bool,
+    held: Vec<Recent>,
+    /// Lines before it.
+    number: u64,
+}
+
 /// The text so far.
 #[derive(Default)]
 pub(super) struct Repetition {
     words: Words,
     last: [Option<Word>; 2],
+    known_words: Trigrams,
+    line: Line,
     seen: Trigrams,
     total: usize,
     recent: VecDeque<Recent>,
@@ -74,7 +90,12 @@ impl Repetition {
         self.other += piece.bytes().filter(|byte| *byte >= 0xc0).count() as u64;
         let mut words = std::mem::take(&mut self.words);
         words.at = at;
-        words.feed(piece, |word| self.take(word));
+        for part in piece.split_inclusive('\n') {
+            words.feed(part, |word| self.take(word));
+            if part.ends_with('\n') {
+                self.end_line();
+            }
+        }
         self.words = words;
     }
 
@@ -116,14 +137,35 @@ impl Repetition {
     }
 
     fn take(&mut self, word: Word) {
+        let is_new = self.known_words.len() < WHOLE && self.known_words.insert(word.hash);
+        self.line.has_new_word |= is_new && !word.is_number;
+        self.line.words += 1;
         if let [Some(first), Some(second)] = self.last {
-            self.count(Recent {
-                hash: trigram([first.hash, second.hash, word.hash]),
-                start: first.start,
-                is_repeated: false,
-            });
+            let hash = trigram([first.hash, second.hash, word.hash]);
+            self.line.held.push(Recent { hash, start: first.start, is_repeated: false });
         }
         self.last = [self.last[1], Some(word)];
+        if self.line.words >= ENTRY {
+            self.release(false);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let is_entry = self.line.words < ENTRY && self.line.has_new_word;
+        self.release(is_entry);
+        self.line = Line { number: self.line.number + 1, held: std::mem::take(&mut self.line.held), ..Line::default() };
+    }
+
+    /// Counts what was held of the line. What an entry of a list shares with others is counted as its own.
+    fn release(&mut self, is_entry: bool) {
+        let mut held = std::mem::take(&mut self.line.held);
+        for mut recent in held.drain(..) {
+            if is_entry && self.seen.contains(&recent.hash) {
+                recent.hash = trigram([recent.hash, self.line.number, self.total as u64]);
+            }
+            self.count(recent);
+        }
+        self.line.held = held;
     }
 
     fn count(&mut self, mut recent: Recent) {
@@ -202,8 +244,9 @@ mod tests {
             let text: String = words.iter().map(|word| format!("w{word} ")).collect();
             let mut rolling = Repetition::default();
             for piece in text.as_bytes().chunks(cut) {
-                rolling.feed(std::str::from_utf8(piece).unwrap());
+                rolling.feed(std::str::from_utf8(piece).expect("ASCII"));
             }
+            rolling.release(false);
             prop_assert!((rolling.share() - slow(&text)).abs() < 1e-12);
             prop_assert!(rolling.recent.len() <= LONG - 2 && rolling.short.len() <= SHORT - 2);
         }
@@ -230,6 +273,23 @@ mod tests {
         let text = format!("{good}{}", round.repeat(8));
         assert_eq!(read(&text).begins_at(), Some((good.len() + round.len()) as u64));
         assert_eq!(read(good).begins_at(), None);
+    }
+
+    #[test]
+    fn entries_of_a_list_are_no_repetition_and_counting_rounds_is_one() {
+        let lines = |line: &str| (1..60).map(|n| line.replace("{n}", &n.to_string()) + "\n").collect::<String>();
+        for (line, most) in [
+            ("{n}. src/module_{n}.rs: the handler is fine, nothing to change", 0.1),
+            ("- caller_{n} keeps what it gets until the session ends and needs no change", 0.1),
+        ] {
+            assert!(read(&lines(line)).share() < most, "{line}");
+        }
+        for line in [
+            "{n}. let me look at the handler again before I change anything",
+            "try it once more, round {n} of it all now",
+        ] {
+            assert!(read(&lines(line)).share() > 0.5, "{line}");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 pub(super) struct Word {
     pub(super) hash: u64,
     pub(super) start: u64,
+    /// It is made of digits alone.
+    pub(super) is_number: bool,
 }
 
 /// The word that is being read.
@@ -26,6 +28,7 @@ pub(super) struct Words {
     hash: u64,
     length: u32,
     start: u64,
+    has_letters: bool,
     /// Signs since the last other character, and their hash.
     signs: (u32, u64),
     blanks: u32,
@@ -35,7 +38,7 @@ pub(super) struct Words {
 
 impl Default for Words {
     fn default() -> Self {
-        Self { hash: SEED, length: 0, start: 0, signs: (0, SEED), blanks: 0, at: 0 }
+        Self { hash: SEED, length: 0, start: 0, has_letters: false, signs: (0, SEED), blanks: 0, at: 0 }
     }
 }
 
@@ -62,19 +65,19 @@ impl Words {
             self.blanks += 1;
             if self.blanks == BLANKS {
                 self.blanks = 0;
-                take(Word { hash: SEED, start: self.at });
+                take(Word { hash: SEED, start: self.at, is_number: false });
             }
         } else if !c.is_alphanumeric() {
             self.blanks = 0;
             self.signs = (self.signs.0 + 1, mixed(self.signs.1, c));
             if self.signs.0 == SIGNS {
-                take(Word { hash: self.signs.1, start: self.at });
+                take(Word { hash: self.signs.1, start: self.at, is_number: false });
                 self.signs = (0, SEED);
             }
         } else if sets_no_blanks(c) {
             self.end_word(take);
             (self.blanks, self.signs) = (0, (0, SEED));
-            take(Word { hash: mixed(SEED, c), start: self.at });
+            take(Word { hash: mixed(SEED, c), start: self.at, is_number: false });
         } else {
             c.to_lowercase().for_each(|c| self.letter(c, take));
         }
@@ -87,6 +90,7 @@ impl Words {
         }
         self.hash = mixed(self.hash, c);
         self.length += 1;
+        self.has_letters |= !c.is_ascii_digit();
         if self.length == LONGEST_WORD {
             self.end_word(take);
         }
@@ -94,8 +98,8 @@ impl Words {
 
     fn end_word(&mut self, take: &mut impl FnMut(Word)) {
         if self.length > 0 {
-            take(Word { hash: self.hash, start: self.start });
-            (self.hash, self.length) = (SEED, 0);
+            take(Word { hash: self.hash, start: self.start, is_number: !self.has_letters });
+            (self.hash, self.length, self.has_letters) = (SEED, 0, false);
         }
     }
 }

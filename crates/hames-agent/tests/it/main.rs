@@ -5,6 +5,7 @@
 mod abort;
 mod barrier;
 mod changes;
+mod guard;
 mod inbox;
 mod learned;
 mod limits;

@@ -1,7 +1,7 @@
 //! `hames config`: where the configuration is, what is in force, and where each value comes from. Keys are masked.
 
 use hames_agent::{Clock, SystemClock};
-use hames_protocol::Sampling;
+use hames_protocol::{GuardParameter, GuardSettings, Sampling};
 use serde_json::{Map, Value, json};
 
 use super::models::price;
@@ -123,6 +123,31 @@ fn approve_origin(config: &Config) -> Origin {
     config.file.approve.as_ref().map_or(Origin::Preset, |at| Origin::File(at.line))
 }
 
+fn guard_settings(config: &Config) -> GuardSettings {
+    config.file.guard.as_ref().map(|at| at.value.clone()).unwrap_or_default()
+}
+
+fn guard_origin(config: &Config) -> Origin {
+    config.file.guard.as_ref().map_or(Origin::Preset, |at| Origin::File(at.line))
+}
+
+/// The loop guard: its level, and what differs from the level's preset.
+fn guard(config: &Config) -> String {
+    let settings = guard_settings(config);
+    let dials = settings.in_force();
+    let mut text = format!("guard        {}", dials.level.as_str());
+    if dials.guard_response {
+        text.push_str(", answers too");
+    }
+    for parameter in GuardParameter::ALL {
+        let value = dials.get(parameter);
+        if (value - parameter.preset(dials.level)).abs() > 1e-9 {
+            text.push_str(&format!(", {parameter} {value}"));
+        }
+    }
+    format!("{text}  ({})", config.origin_text(&guard_origin(config)))
+}
+
 fn as_text(config: &Config, home: &Home) -> Vec<String> {
     let file = &config.file;
     let exists = if file.exists { "" } else { " (does not exist)" };
@@ -147,6 +172,7 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
         config.approve().as_str(),
         config.origin_text(&approve_origin(config))
     ));
+    lines.push(guard(config));
     lines.push(format!("models.dev   {}", models_dev(&file.catalog.models_dev)));
     if !file.web.allow.is_empty() {
         let hosts: Vec<String> = file.web.allow.iter().map(ToString::to_string).collect();
@@ -212,6 +238,10 @@ fn as_json(config: &Config, home: &Home) -> Value {
         "approve": {
             "value": config.approve().as_str(),
             "from": config.origin_text(&approve_origin(config)),
+        },
+        "guard": {
+            "value": guard_settings(config).in_force().to_json(),
+            "from": config.origin_text(&guard_origin(config)),
         },
         "rules": rules,
         "web": {

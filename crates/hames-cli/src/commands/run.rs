@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{ErrorClass, Sampler, SessionId, Settings, ThinkingLevel};
+use hames_protocol::{
+    ErrorClass, GuardChange, GuardLevel, GuardSettings, Sampler, SessionId, Settings, ThinkingLevel,
+};
 use hames_store::{Lease, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
@@ -115,6 +117,7 @@ impl Request {
                 presence_penalty: args.presence_penalty,
                 frequency_penalty: args.frequency_penalty,
                 max_steps: args.max_steps,
+                guard: guard(args.guard, &args.guard_set),
                 ..Settings::default()
             },
             shown: match (args.json, args.no_deltas) {
@@ -330,6 +333,13 @@ fn unsent(level: ThinkingLevel, provider: &str, config: &Config) -> String {
         clean::line(provider),
         clean::line(&config.file.path.display().to_string())
     )
+}
+
+/// What the flags set of the loop guard.
+fn guard(level: Option<GuardLevel>, changes: &[GuardChange]) -> Option<GuardSettings> {
+    let begin = level.map(GuardSettings::level).unwrap_or_default();
+    let set = changes.iter().fold(begin, |settings, change| change.on(&settings));
+    (!set.is_empty()).then_some(set)
 }
 
 /// What can be done about proposals.

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use hames_model::catalog::Facts;
-use hames_protocol::{ModelRef, Price, Sampling, ThinkingLevel};
+use hames_protocol::{GuardSettings, ModelRef, Price, Sampling, ThinkingLevel};
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -66,6 +66,7 @@ pub(crate) struct FileConfig {
     pub(crate) rules: Vec<At<FileRule>>,
     /// What fetching pages may do beyond the public internet.
     pub(crate) web: FileWeb,
+    pub(crate) guard: Option<At<GuardSettings>>,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

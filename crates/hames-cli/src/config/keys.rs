@@ -4,7 +4,7 @@
 //! line in [`TABLES`], or the test does not know of it.
 
 /// Of the file.
-pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy", "web"];
+pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard"];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -58,6 +58,24 @@ pub(crate) const POLICY: &[&str] = &["rules"];
 /// Of `web`.
 pub(crate) const WEB: &[&str] = &["allow", "proxy"];
 
+/// Of `guard`.
+pub(crate) const GUARD: &[&str] = &[
+    "level",
+    "guard_response",
+    "max_nudges",
+    "reasoning_threshold",
+    "reasoning_min_tokens",
+    "cross_turn_similarity",
+    "cross_turn_min_length",
+    "tool_failure_repeats",
+    "error_streak_turns",
+    "tool_repeat_consecutive",
+    "tool_repeat_window",
+    "tool_repeat_window_threshold",
+    "answer_threshold",
+    "answer_min_tokens",
+];
+
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];
 
@@ -73,6 +91,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("/policy", POLICY),
     ("/policy/rules/*", RULE),
     ("/web", WEB),
+    ("/guard", GUARD),
 ];
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use hames_agent::{Clock, SystemClock};
 use hames_model::Remedies;
-use hames_protocol::{ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
+use hames_protocol::{GuardSettings, ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
 
 use super::file::{FileConfig, ModelsDev};
 use super::policy::Approve;
@@ -60,6 +60,8 @@ pub(crate) struct Chosen {
     pub(crate) thinking_level: Option<ThinkingLevel>,
     /// The same of sampling: the model's own settings over its provider's.
     pub(crate) sampling: Sampling,
+    /// The file's loop guard, for what the session leaves open.
+    pub(crate) guard: GuardSettings,
 }
 
 impl Config {
@@ -141,7 +143,8 @@ impl Config {
         let info = described.info(&model);
         let of_model = provider.models.iter().find(|known| known.id == model.id).map(|known| known.sampling);
         let sampling = of_model.unwrap_or_default().or(provider.sampling);
-        Ok(Chosen { thinking_level: provider.thinking_level, sampling, info, described, origin, provider })
+        let guard = self.file.guard.as_ref().map(|at| at.value.clone()).unwrap_or_default();
+        Ok(Chosen { thinking_level: provider.thinking_level, sampling, guard, info, described, origin, provider })
     }
 
     /// The default model of the first provider the environment makes; else a file's only model.

@@ -4,6 +4,7 @@
 
 pub(crate) mod edit;
 mod file;
+mod guard;
 mod keys;
 mod layers;
 mod nearest;

@@ -54,6 +54,10 @@ impl Reader<'_> {
                 "approve" => config.approve = Some(self.approve(&property.value, key)?),
                 "policy" => config.rules.extend(self.policy(&property.value, key)?),
                 "web" => config.web = self.web(&property.value, key)?,
+                "guard" => {
+                    let guard = self.guard(&property.value, key)?;
+                    config.guard = Some(self.at(&property.value, guard));
+                }
                 _ => {}
             }
         }

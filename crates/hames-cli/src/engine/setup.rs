@@ -94,6 +94,7 @@ impl Setup<'_> {
             .sampling(settings.sampling())
             .thinking(settings.thinking_level)
             .max_output_tokens(settings.max_output_tokens)
+            .guard(settings.guard.clone().unwrap_or_default())
             .build()
     }
 }
@@ -108,6 +109,7 @@ pub(crate) fn in_force(chosen: &Chosen, session: &Settings) -> Settings {
         sampler: sampling.sampler,
         presence_penalty: sampling.presence_penalty,
         frequency_penalty: sampling.frequency_penalty,
+        guard: Some(chosen.guard.patched(&session.guard.clone().unwrap_or_default())),
         max_output_tokens: session.max_output_tokens.or(chosen.provider.max_tokens).or(Some(DEFAULT_OUTPUT)),
         ..session.clone()
     }

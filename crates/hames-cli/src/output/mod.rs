@@ -123,6 +123,9 @@ impl Style {
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
+    pub(crate) fn cyan(self, text: &str) -> String {
+        self.paint("36", text)
+    }
     pub(crate) fn red(self, text: &str) -> String {
         self.paint("31", text)
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use hames_protocol::{
-    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, Part, RunResult, TextDelta, TextDone,
-    ToolDone, ToolError, ToolErrorClass, Usage,
+    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, LoopStopped, Nudge, Part, RunResult,
+    TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass, Usage,
 };
 
 use super::Style;
@@ -109,8 +109,12 @@ impl Text {
                 self.progress(&envelope.agent, self.style.dim(&format!("learned of {model}: {lesson}")));
             }
             Event::Nudge(nudge) => {
-                let line = format!("reminded the model: {}", first_line(&nudge.text));
-                self.progress(&envelope.agent, self.style.dim(&line));
+                self.progress(&envelope.agent, self.style.cyan(&nudge_line(nudge)));
+            }
+            Event::LoopStopped(stopped) => {
+                self.reason_said = true;
+                self.end_line();
+                self.raw_line(&self.style.red(&format!("hames: {}", stopped_line(stopped))));
             }
             Event::Error(failure) => {
                 self.reason_said = true;
@@ -231,6 +235,14 @@ impl Text {
             (RunResult::Stopped, Some("question")) => {
                 "stopped: the agent has a question; answer it with `hames run -c \"…\"`".into()
             }
+            (RunResult::Stopped, Some("loop")) => {
+                "stopped: going round in circles; `hames run -c \"…\"` goes on with a hint from you, `--guard low` is more \
+                 patient"
+                    .into()
+            }
+            (RunResult::Stopped, Some("empty_answer")) => {
+                "stopped: the model gave neither text nor a tool call; `hames run -c \"go on\"` asks again".into()
+            }
             (RunResult::Stopped, Some(other)) => format!("stopped: {}", clean::line(other)),
             (RunResult::Stopped, None) => "stopped short".into(),
             (RunResult::Interrupted, _) => "interrupted; `hames run -c \"…\"` goes on from here".into(),
@@ -270,6 +282,22 @@ pub(crate) fn mark_proposed(label: &mut String) {
     }
 }
 
+/// What the loop guard saw and did, in one line.
+pub(crate) fn nudge_line(nudge: &Nudge) -> String {
+    if nudge.detected.is_empty() {
+        return format!("nudge: {}", first_line(&nudge.text));
+    }
+    let (detected, done) = (clean::line(&nudge.detected), clean::line(&nudge.done));
+    format!("nudge {} of {}: {detected}; {done}", nudge.count, nudge.max)
+}
+
+/// That a loop was not ended by nudges, in one line.
+pub(crate) fn stopped_line(stopped: &LoopStopped) -> String {
+    let nudges = if stopped.nudges == 1 { "1 nudge".to_owned() } else { format!("{} nudges", stopped.nudges) };
+    let (kind, detected) = (clean::line(&stopped.kind), clean::line(&stopped.detected));
+    format!("❌ Loop not resolved [{kind}]: {detected}, after {nudges}")
+}
+
 /// A call that gave a result, in one line.
 pub(crate) fn tool_line(label: &str, done: &ToolDone) -> String {
     let mut parts = vec![label.to_owned()];
@@ -284,7 +312,7 @@ pub(crate) fn tool_line(label: &str, done: &ToolDone) -> String {
         1 => parts.push("1 image".into()),
         images => parts.push(format!("{images} images")),
     }
-    parts.push(duration(done.duration_ms));
+    parts.push(if done.served_from.is_some() { "from memory".into() } else { duration(done.duration_ms) });
     parts.join(" · ")
 }
 

@@ -9,6 +9,7 @@ mod changes;
 mod config;
 mod crash;
 mod demo;
+mod guard;
 mod kit;
 mod output;
 mod providers;

@@ -132,3 +132,29 @@ fn both_spellings_name_a_parameter() {
     let unknown = "nudges".parse::<GuardParameter>().unwrap_err().to_string();
     assert!(GuardParameter::ALL.iter().all(|parameter| unknown.contains(parameter.name())), "{unknown}");
 }
+
+#[test]
+fn a_person_is_told_the_scale_instead_of_being_corrected() {
+    let change = |text: &str| text.parse::<GuardChange>().map_err(|bad| bad.to_string());
+    for text in
+        ["max_nudges=3", "maxNudges=3", " reasoning_threshold = 0.6", "guard_response=on", "crossTurnSimilarity=0.92"]
+    {
+        assert!(change(text).is_ok(), "{text}");
+    }
+    for (text, says) in [
+        ("max_nudges", "NAME=VALUE"),
+        ("max_nudges=11", "max_nudges goes from 1 to 10 in steps of 1"),
+        ("max_nudges=2.5", "max_nudges goes from 1 to 10 in steps of 1"),
+        ("reasoning_threshold=NaN", "reasoning_threshold goes from 0.05 to 1 in steps of 0.05"),
+        ("reasoning_threshold=", "reasoning_threshold goes from 0.05"),
+        ("reasoning_threshold=0.62", "in steps of 0.05"),
+        ("guard_response=maybe", "on or off"),
+        ("nudges=3", "max_nudges, reasoning_threshold"),
+    ] {
+        let bad = change(text).unwrap_err();
+        assert!(bad.contains(says), "{text}: {bad}");
+    }
+    let low = GuardSettings::level(GuardLevel::Low);
+    let changed = change("tool_repeat_window=5").unwrap().on(&low);
+    assert_eq!(serde_json::to_value(changed).unwrap(), json!({"level": "low", "tool_repeat_window": 5}));
+}

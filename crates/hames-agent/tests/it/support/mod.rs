@@ -191,6 +191,8 @@ pub(crate) struct Setup {
     pub(crate) preview: Option<Arc<dyn Preview>>,
     pub(crate) guard: GuardSettings,
     pub(crate) fs: Arc<dyn FsProvider>,
+    /// Tools besides those of closures.
+    pub(crate) extra: Vec<Arc<dyn Tool>>,
 }
 
 impl Setup {
@@ -209,6 +211,7 @@ impl Setup {
             preview: None,
             guard: GuardSettings::level(GuardLevel::Off),
             fs: Arc::new(tools::StubFs),
+            extra: Vec::new(),
         }
     }
 
@@ -263,7 +266,9 @@ impl Setup {
             ..ModelInfo::new(ModelRef { provider: "test".into(), id: "script".into() }, self.window, 4_096)
         };
         let model = ScriptModel::new(info, self.replies.iter().cloned().collect::<VecDeque<_>>(), trace);
-        let tools = self.tools.iter().cloned().map(|tool| Arc::new(tool.traced(trace)) as Arc<dyn Tool>).collect();
+        let mut tools: Vec<Arc<dyn Tool>> =
+            self.tools.iter().cloned().map(|tool| Arc::new(tool.traced(trace)) as Arc<dyn Tool>).collect();
+        tools.append(&mut self.extra);
         let door = Arc::new(Door::new(DoorParts {
             tools: ToolSet::new(tools).unwrap(),
             policy: Policy::default(),

@@ -119,13 +119,20 @@ pub(crate) struct ScriptModel {
     replies: Arc<Mutex<VecDeque<Reply>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     prepared: Option<Asked>,
+    /// Called with the number of the request, from 0, before it is answered.
+    on_send: Arc<Mutex<Option<OnSend>>>,
     trace: Trace,
 }
+
+type OnSend = Box<dyn Fn(usize) + Send>;
 
 impl ScriptModel {
     pub(crate) fn new(info: ModelInfo, replies: VecDeque<Reply>, trace: &Trace) -> Self {
         let replies = Arc::new(Mutex::new(replies));
-        Self { info, replies, asked: Arc::default(), prepared: None, trace: trace.clone() }
+        Self { info, replies, asked: Arc::default(), prepared: None, on_send: Arc::default(), trace: trace.clone() }
+    }
+    pub(crate) fn on_send(&self, hook: impl Fn(usize) + Send + 'static) {
+        *self.on_send.lock().unwrap() = Some(Box::new(hook));
     }
     pub(crate) fn push(&self, reply: Reply) {
         self.replies.lock().unwrap().push_back(reply);
@@ -159,7 +166,14 @@ impl ModelClient for ScriptModel {
     }
     async fn send(&mut self) -> Result<Box<dyn ModelStream>, Failure> {
         self.trace.mark("sent");
-        self.asked.lock().unwrap().extend(self.prepared.clone());
+        let number = {
+            let mut asked = self.asked.lock().unwrap();
+            asked.extend(self.prepared.clone());
+            asked.len().saturating_sub(1)
+        };
+        if let Some(hook) = self.on_send.lock().unwrap().as_ref() {
+            hook(number);
+        }
         let reply = self.replies.lock().unwrap().pop_front().unwrap_or_else(|| Reply::text("(the script is over)"));
         if let Some(gate) = &reply.head {
             gate.pass().await;

@@ -1,0 +1,6 @@
+//! Loops, and work that only looks like one.
+
+mod play;
+mod reactions;
+mod recorded;
+mod traces;
