@@ -15,7 +15,7 @@ use super::words::{Word, Words, trigram};
 const SHORT: usize = 240;
 const LONG: usize = 960;
 /// Different trigrams of the whole text that are kept. Beyond them only the windows count.
-const WHOLE: usize = 1 << 16;
+const WHOLE: usize = 1 << 14;
 /// Words of a line that may be an entry of a list.
 const ENTRY: usize = 30;
 /// Tokens between two looks.
