@@ -364,7 +364,7 @@ mod tests {
     fn every_key_of_the_tables_is_read() {
         for (place, table) in keys::TABLES {
             for key in table.iter().filter(|key| !key.starts_with('$')) {
-                // No key takes a list of null, so whichever is read refuses it.
+                // No key takes a list of null, so whichever is read says so.
                 let mut text = format!("{{\"{key}\": [null]}}");
                 for (step, before) in place.rsplit('/').zip(place.rsplit('/').skip(1)) {
                     text = match (step, before) {
@@ -373,7 +373,8 @@ mod tests {
                         (name, _) => format!("{{\"{name}\": {text}}}"),
                     };
                 }
-                let message = parse(&text).expect_err(key);
+                // What is wrong in the guard's section is said and passed over.
+                let message = parse(&text).map_or_else(|error| error, |config| config.warnings.join("\n"));
                 assert!(message.contains(key), "{message}");
             }
         }
