@@ -348,7 +348,7 @@ impl GuardDials {
 
 /// A number as it is written: without a fraction where it has none.
 fn written(hundredths: Hundredths) -> Value {
-    if hundredths % 100 == 0 { json!(hundredths / 100) } else { json!(number(hundredths)) }
+    if hundredths.is_multiple_of(100) { json!(hundredths / 100) } else { json!(number(hundredths)) }
 }
 
 impl Serialize for GuardSettings {
