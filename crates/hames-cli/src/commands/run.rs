@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{
-    ErrorClass, GuardChange, GuardLevel, GuardSettings, Sampler, SessionId, Settings, ThinkingLevel,
-};
+use hames_protocol::{ErrorClass, GuardChange, GuardLevel, GuardSettings, Sampler, SessionId, Settings, ThinkingLevel};
 use hames_store::{Lease, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
