@@ -3,25 +3,28 @@
 //!
 //! A name belongs to its session: it resolves nowhere else.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hames_protocol::{BlobRef, BlobSource, LogError, SessionId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 use tempfile::NamedTempFile;
 
 use crate::fault::{Fault, io_error};
 use crate::home::{Home, create_folder};
 use crate::lease::{FileLock, Hold};
+use crate::marks::Marks;
 use crate::row::{int, uint};
 use crate::sessions;
 
 /// Content up to this many bytes is kept in the database: a file each would cost more than it holds.
-const ROW_LIMIT: u64 = 64 * 1024;
+pub(crate) const ROW_LIMIT: u64 = 64 * 1024;
 /// The largest blob. Of anything larger the head and the tail are kept, and how much is missing.
-const BLOB_LIMIT: u64 = 256 * 1024 * 1024;
+pub(crate) const BLOB_LIMIT: u64 = 256 * 1024 * 1024;
 /// Hexadecimal digits of a hash, and how many of them name the folder.
 const HASH_DIGITS: usize = 64;
 const FOLDER_DIGITS: usize = 2;
@@ -54,14 +57,50 @@ impl Placed {
         db.prepare_cached("INSERT OR IGNORE INTO blob_refs (session, hash) VALUES (?1, ?2)")?
             .execute((number, hash))?;
         if let Some(name) = name {
-            db.prepare_cached(
-                "INSERT INTO blob_names (session, name, hash, dropped) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (session, name) DO UPDATE SET hash = excluded.hash, dropped = excluded.dropped",
-            )?
-            .execute((number, name, hash, int(*dropped)))?;
+            set_name(db, number, name, hash, *dropped)?;
         }
         Ok(())
     }
+}
+
+fn set_name(db: &Connection, number: i64, name: &str, hash: &str, dropped: u64) -> Result<(), Fault> {
+    db.prepare_cached(
+        "INSERT INTO blob_names (session, name, hash, dropped) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (session, name) DO UPDATE SET hash = excluded.hash, dropped = excluded.dropped",
+    )?
+    .execute((number, name, hash, int(dropped)))?;
+    Ok(())
+}
+
+/// Gives a blob that the session refers to its name there.
+pub(crate) fn name(db: &Connection, session: &SessionId, blob: &BlobRef) -> Result<(), Fault> {
+    let Some(name) = &blob.name else { return Ok(()) };
+    set_name(db, sessions::number(db, session)?, name, &blob.hash, blob.dropped)
+}
+
+/// Keeps files of blobs from being taken for leftovers while it lives.
+pub(crate) struct Guard(#[allow(dead_code, reason = "held, never read")] FileLock);
+
+/// Keeps files of blobs that are about to be put from being taken for leftovers.
+pub(crate) fn guard(home: &Home) -> Result<Guard, LogError> {
+    hold(home, Hold::Shared).map(Guard)
+}
+
+/// Puts the next `bytes` of a file into place as a blob of its own file. The caller holds a [`Guard`].
+pub(crate) fn place_part(home: &Home, from: &mut File, bytes: u64) -> Result<Placed, LogError> {
+    let folder = home.blobs();
+    let failed = |e: io::Error| io_error("write a blob in", &folder, &e);
+    let mut temp = NamedTempFile::new_in(&folder).map_err(failed)?;
+    let mut hasher = blake3::Hasher::new();
+    let bytes = copy_part(from, bytes, temp.as_file_mut(), &mut hasher).map_err(failed)?;
+    temp.as_file().sync_data().map_err(failed)?;
+    let hash = hasher.finalize().to_hex().to_string();
+    let target = file_of(home, &hash);
+    if !is_whole(&target, bytes) {
+        make_parent(&target)?;
+        temp.persist(&target).map_err(|e| failed(e.error))?;
+    }
+    Ok(Placed { blob: BlobRef { hash, bytes, dropped: 0, name: None }, body: None, _guard: None })
 }
 
 /// Hashes the content and, where it is large, puts its file into place.
@@ -93,7 +132,7 @@ pub(crate) fn place(home: &Home, name: &str, source: BlobSource) -> Result<Place
     }
 }
 
-fn in_row(bytes: Vec<u8>, dropped: u64, name: Option<String>) -> Placed {
+pub(crate) fn in_row(bytes: Vec<u8>, dropped: u64, name: Option<String>) -> Placed {
     let hash = blake3::hash(&bytes).to_hex().to_string();
     let blob = BlobRef { hash, bytes: bytes.len() as u64, dropped, name };
     Placed { blob, body: Some(bytes), _guard: None }
@@ -250,17 +289,60 @@ pub(crate) fn named(db: &Connection, session: &SessionId, name: &str) -> Result<
 /// Removes a session's references, and the rows of blobs that nobody refers to any more. Gives the hashes whose files
 /// may now be removed by [`sweep`]. Runs inside a transaction.
 pub(crate) fn forget(db: &Connection, number: i64) -> Result<Vec<String>, Fault> {
-    let orphans = "SELECT hash FROM blob_refs r WHERE session = ?1
+    forget_but(db, number, &Marks::default())
+}
+
+/// The same for a session's references and names that `kept` does not hold.
+pub(crate) fn forget_but(db: &Connection, number: i64, kept: &Marks) -> Result<Vec<String>, Fault> {
+    let (hashes, names) = (kept.hashes_as_json(), kept.names_as_json());
+    let orphans = "SELECT hash FROM blob_refs r WHERE session = ?1 AND hash NOT IN (SELECT value FROM json_each(?2))
                    AND NOT EXISTS (SELECT 1 FROM blob_refs o WHERE o.hash = r.hash AND o.session <> ?1)";
     let removed: Vec<(String, bool)> = {
         let sql = format!("DELETE FROM blobs WHERE hash IN ({orphans}) RETURNING hash, body IS NULL");
         let mut statement = db.prepare(&sql)?;
-        let rows = statement.query_map([number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map((number, &hashes), |row| Ok((row.get(0)?, row.get(1)?)))?;
         rows.collect::<Result<_, _>>()?
     };
-    db.execute("DELETE FROM blob_refs WHERE session = ?1", [number])?;
-    db.execute("DELETE FROM blob_names WHERE session = ?1", [number])?;
+    let gone = "session = ?1 AND hash NOT IN (SELECT value FROM json_each(?2))";
+    db.execute(&format!("DELETE FROM blob_refs WHERE {gone}"), (number, &hashes))?;
+    let gone = format!("{gone} OR session = ?1 AND name NOT IN (SELECT value FROM json_each(?3))");
+    db.execute(&format!("DELETE FROM blob_names WHERE {gone}"), (number, &hashes, &names))?;
     Ok(removed.into_iter().filter_map(|(hash, is_file)| is_file.then_some(hash)).collect())
+}
+
+/// Lets session `to` refer to what `from` refers to, as far as `marks` name it.
+pub(crate) fn share(db: &Connection, from: i64, to: i64, marks: &Marks) -> Result<(), Fault> {
+    let (hashes, names) = (marks.hashes_as_json(), marks.names_as_json());
+    db.execute(
+        "INSERT OR IGNORE INTO blob_refs (session, hash)
+         SELECT ?2, hash FROM blob_refs WHERE session = ?1 AND hash IN (SELECT value FROM json_each(?3))",
+        (from, to, &hashes),
+    )?;
+    db.execute(
+        "INSERT OR IGNORE INTO blob_names (session, name, hash, dropped)
+         SELECT ?2, name, hash, dropped FROM blob_names
+         WHERE session = ?1 AND name IN (SELECT value FROM json_each(?3))",
+        (from, to, &names),
+    )?;
+    Ok(())
+}
+
+/// Hash and size of the blobs a session refers to, as far as `marks` name them.
+pub(crate) fn referred(db: &Connection, number: i64, marks: &Marks) -> Result<Vec<(String, u64)>, Fault> {
+    let mut statement = db.prepare_cached(
+        "SELECT b.hash, b.bytes FROM blob_refs r JOIN blobs b ON b.hash = r.hash
+         WHERE r.session = ?1 AND r.hash IN (SELECT value FROM json_each(?2)) ORDER BY b.hash",
+    )?;
+    let rows = statement.query_map((number, marks.hashes_as_json()), |row| Ok((row.get(0)?, uint(row, 1))))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The highest number among the names of a session's outputs; 0 where there is none.
+pub(crate) fn last_output(db: &Connection, number: i64) -> Result<u32, Fault> {
+    let mut statement = db.prepare_cached("SELECT name FROM blob_names WHERE session = ?1")?;
+    let names = statement.query_map([number], |row| row.get::<_, String>(0))?;
+    let numbers = names.filter_map(|name| name.ok()?.strip_prefix("out-")?.parse().ok());
+    Ok(numbers.max().unwrap_or(0))
 }
 
 /// Removes files whose rows are gone. Nobody can be putting the same content meanwhile: the lock keeps puts out.
@@ -277,6 +359,55 @@ pub(crate) fn sweep(db: &Connection, home: &Home, hashes: &[String]) -> Result<(
         }
     }
     Ok(())
+}
+
+/// Hashes of the blobs that no session refers to.
+pub(crate) fn unreferred(db: &Connection) -> Result<HashSet<String>, Fault> {
+    let mut statement =
+        db.prepare("SELECT hash FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = b.hash)")?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Those of `hashes` that no event of any session names. Reads every event.
+pub(crate) fn named_by_none(db: &Connection, mut hashes: HashSet<String>) -> Result<Vec<String>, Fault> {
+    let mut statement = db.prepare("SELECT body FROM events ORDER BY key")?;
+    let mut rows = statement.query([])?;
+    let mut marks = Marks::default();
+    while let Some(row) = rows.next()? {
+        if let ValueRef::Text(body) | ValueRef::Blob(body) = row.get_ref(0)? {
+            marks.add(body);
+            for named in marks.hashes.drain() {
+                hashes.remove(&named);
+            }
+            marks.names.clear();
+        }
+    }
+    Ok(hashes.into_iter().collect())
+}
+
+/// Removes rows of blobs, unless somebody refers to them by now. Gives how many.
+pub(crate) fn remove_rows(db: &Connection, hashes: &[String]) -> Result<u64, Fault> {
+    let mut delete =
+        db.prepare("DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM blob_refs r WHERE r.hash = ?1)")?;
+    let mut removed = 0;
+    for hash in hashes {
+        removed += delete.execute([hash])? as u64;
+    }
+    Ok(removed)
+}
+
+/// Removes every file that is no blob's any more. Gives how many.
+pub(crate) fn sweep_all(db: &Connection, home: &Home) -> Result<u64, Fault> {
+    let _guard = hold(home, Hold::Exclusive)?;
+    let mut removed = 0;
+    for (hash, _) in files_under(&home.blobs()) {
+        let in_use = db.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1 AND body IS NULL")?.exists([&hash])?;
+        if !in_use && fs::remove_file(file_of(home, &hash)).is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
 }
 
 fn is_hash(hash: &str) -> bool {

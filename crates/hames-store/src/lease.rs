@@ -30,6 +30,12 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// The session it is on.
+    pub fn session(&self) -> SessionId {
+        let name = self.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        SessionId::from(name.strip_suffix(".lock").unwrap_or(name))
+    }
+
     /// Takes the lock at `path`, leaving a note that says who holds it. `what` names the session in the refusal.
     pub(crate) fn take(path: &Path, what: &str, holder: &str) -> Result<Lease, LogError> {
         Self::take_within(path, what, holder, DEAD_HOLDER_LIMIT)
@@ -98,15 +104,18 @@ pub(crate) fn in_use(folder: &Path) -> io::Result<Vec<InUse>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".lock"));
-        // One that goes away meanwhile is in use no more.
-        let (Some(id), Ok(mut file)) = (name, File::open(&path)) else { continue };
-        let note = note(&mut file);
-        let Some((pid, holder)) = note.split_once('\t').filter(|_| !is_of_the_dead(&note)) else { continue };
-        let Ok(pid) = pid.parse() else { continue };
-        all.push(InUse { session: SessionId::from(id), pid, holder: holder.to_owned() });
+        let Some(id) = name else { continue };
+        all.extend(held(&path, &SessionId::from(id)));
     }
     all.sort_by(|a, b| a.session.as_str().cmp(b.session.as_str()));
     Ok(all)
+}
+
+/// Who holds the lock at `path`, as its note says. One that goes away meanwhile is in use no more.
+pub(crate) fn held(path: &Path, session: &SessionId) -> Option<InUse> {
+    let note = note(&mut File::open(path).ok()?);
+    let (pid, holder) = note.split_once('\t').filter(|_| !is_of_the_dead(&note))?;
+    Some(InUse { session: session.clone(), pid: pid.parse().ok()?, holder: holder.to_owned() })
 }
 
 /// Whether the process that left the note has ended. Where that cannot be told it has not.

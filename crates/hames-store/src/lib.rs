@@ -21,17 +21,23 @@
 //! ```
 
 mod blobs;
+mod branch;
+mod cut;
 mod damage;
+mod export;
 mod fault;
 mod files;
 mod grants;
 mod home;
+mod import;
 mod lease;
 mod log;
 mod log_page;
+mod marks;
 mod migrate;
 mod open;
 mod pages;
+mod past;
 mod read;
 mod repair;
 mod row;
@@ -40,14 +46,21 @@ mod search;
 mod sessions;
 mod store;
 mod syncer;
+mod tail;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod writer;
 
+pub use cut::CutDone;
+pub use export::{EXPORT_BLOB_BYTES, Exported};
 pub use files::{SqliteFs, SqliteNodes, open_files};
 pub use grants::KeptGrant;
+pub use import::Imported;
 pub use lease::{InUse, Lease};
 pub use log_page::{Page, PageAt};
 pub use search::{SearchHit, SearchKind};
 pub use sessions::SessionInfo;
 pub use store::{Opened, Store, StoreReport};
+pub use tail::{Moved, Tail};
+pub use upkeep::{FreeSpace, StoreStats, VacuumThresholds, Vacuumed};

@@ -70,12 +70,22 @@ impl Append {
 
 /// Appends inside a transaction, for what the store itself has to say.
 pub(crate) fn append_now(db: &Connection, session: &SessionId, expected: u64, event: &Envelope) -> Result<(), Fault> {
-    Append::of(session, expected, std::slice::from_ref(event))?.write(db)
+    append_all(db, session, expected, std::slice::from_ref(event))
 }
 
-/// Removes all events of a session.
-pub(crate) fn forget(db: &Connection, number: i64) -> Result<(), Fault> {
-    db.execute("DELETE FROM events WHERE key BETWEEN ?1 AND ?2", [key(number, 0), key(number, SEQ_MAX)])?;
+/// The same for several events.
+pub(crate) fn append_all(
+    db: &Connection,
+    session: &SessionId,
+    expected: u64,
+    events: &[Envelope],
+) -> Result<(), Fault> {
+    Append::of(session, expected, events)?.write(db)
+}
+
+/// Removes the events of a session from one on, and what is kept of its open step.
+pub(crate) fn forget_from(db: &Connection, number: i64, from: u64) -> Result<(), Fault> {
+    db.execute("DELETE FROM events WHERE key BETWEEN ?1 AND ?2", [key(number, from), key(number, SEQ_MAX)])?;
     drop_pieces(db, number)
 }
 

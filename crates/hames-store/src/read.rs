@@ -54,6 +54,13 @@ impl Readers {
         outcome
     }
 
+    /// Does something with the database file that is no business of these connections, while nobody replaces it. Given is
+    /// how often it was replaced.
+    pub(crate) fn gated<T>(&self, work: impl FnOnce(u64) -> T) -> T {
+        let _in_use = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+        work(self.generation())
+    }
+
     /// Closes the idle connections.
     pub(crate) fn close(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -108,6 +108,11 @@ impl EventRow {
     }
 }
 
+/// The body of an event as it is written.
+pub(crate) fn body(envelope: &Envelope) -> Result<Vec<u8>, LogError> {
+    serde_json::to_vec(&envelope.event).map_err(|e| LogError::Io(format!("an event cannot be written as JSON: {e}")))
+}
+
 /// Reads a row selected as [`COLUMNS`]. Whatever is wrong with it, the result has its seq.
 pub(crate) fn decode(row: &Row<'_>, session: &SessionId) -> rusqlite::Result<Envelope> {
     let seq = seq_of(row.get(0)?);

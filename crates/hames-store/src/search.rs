@@ -119,9 +119,18 @@ fn said(event: &Event) -> Option<(SearchKind, String)> {
     (!text.trim().is_empty()).then_some((kind, text))
 }
 
-/// Removes a session from the index.
-pub(crate) fn forget(db: &Connection, number: i64) -> Result<(), Fault> {
-    db.execute("DELETE FROM said WHERE key BETWEEN ?1 AND ?2", [key(number, 0), key(number, row::SEQ_MAX)])?;
+/// The trees in the database that are here for the search alone.
+pub(crate) const TREES: &[&str] = &["said", "said_index_data", "said_index_idx", "said_index_docsize"];
+
+/// Makes the index one piece again. Takes as long as writing it.
+pub(crate) fn optimize(db: &Connection) -> Result<(), Fault> {
+    db.execute("INSERT INTO said_index (said_index) VALUES ('optimize')", [])?;
+    Ok(())
+}
+
+/// Removes what was said in a session from one event on.
+pub(crate) fn forget(db: &Connection, number: i64, from: u64) -> Result<(), Fault> {
+    db.execute("DELETE FROM said WHERE key BETWEEN ?1 AND ?2", [key(number, from), key(number, row::SEQ_MAX)])?;
     Ok(())
 }
 

@@ -2,9 +2,13 @@
 //!
 //! Nothing here reads events but [`refold`], which a repair needs.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use hames_protocol::{Envelope, Event, LogError, MessageUser, Mode, ModelRef, Part, SessionId, is_unprintable};
+use hames_protocol::{
+    Envelope, Event, LogError, MessageUser, Mode, ModelRef, Part, SessionBranched, SessionCut, SessionId,
+    SessionImported, is_unprintable,
+};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
 use unicode_normalization::UnicodeNormalization;
@@ -30,6 +34,8 @@ pub struct SessionInfo {
     pub name: String,
     /// Its folder, canonical and absolute.
     pub folder: String,
+    /// Whether that folder is gone.
+    pub folder_missing: bool,
     /// Unix milliseconds of its first event.
     pub created_at: u64,
     /// Unix milliseconds of its latest event.
@@ -56,6 +62,7 @@ pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
         id: id.into(),
         name: row.get(1)?,
         folder: row.get(2)?,
+        folder_missing: false,
         created_at: uint(row, 3),
         updated_at: uint(row, 4),
         last_seq: uint(row, 5),
@@ -66,9 +73,41 @@ pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
     })
 }
 
-/// A folder as it is stored and compared.
+impl SessionInfo {
+    /// The same, with a look at the folder.
+    pub(crate) fn checked(mut self) -> Self {
+        self.folder_missing = !Path::new(&self.folder).is_dir();
+        self
+    }
+}
+
+/// The same, with one look at each folder.
+pub(crate) fn checked(mut infos: Vec<SessionInfo>) -> Vec<SessionInfo> {
+    let mut known: HashMap<String, bool> = HashMap::new();
+    for info in &mut infos {
+        let missing = known.entry(info.folder.clone()).or_insert_with_key(|folder| !Path::new(folder).is_dir());
+        info.folder_missing = *missing;
+    }
+    infos
+}
+
+/// A folder as it is stored and compared: canonical where it exists, else tidied up as text.
 pub(crate) fn folder_text(folder: &Path) -> String {
-    folder.to_string_lossy().into_owned()
+    let canonical = folder.canonicalize();
+    let tidy = || folder.components().collect();
+    canonical.unwrap_or_else(|_| tidy()).to_string_lossy().into_owned()
+}
+
+/// A folder that a session can belong to from now on, canonical.
+pub(crate) fn existing_folder(folder: &Path) -> Result<String, LogError> {
+    let refuse = |why: &str| LogError::Invalid(format!("the folder {} {why}", folder.display()));
+    let canonical = folder.canonicalize().map_err(|e| refuse(&format!("cannot be used: {e}")))?;
+    if !canonical.is_dir() {
+        return Err(refuse("is no folder; a session belongs to one"));
+    }
+    let text =
+        canonical.to_str().ok_or_else(|| refuse("has a name that is not UTF-8; rename it to use Hames there"))?;
+    Ok(text.to_owned())
 }
 
 /// A name as it is stored: one line, no control characters, bounded, never empty.
@@ -149,6 +188,12 @@ pub(crate) fn restore(
     insert(db, id, &name, folder, created_at.unsigned_abs())
 }
 
+/// Writes the seq of the last event of a session whose events were put in by other ways than an append.
+pub(crate) fn set_last_seq(db: &Connection, number: i64, seq: u64) -> Result<(), Fault> {
+    db.execute("UPDATE sessions SET last_seq = ?2 WHERE n = ?1", [number, int(seq)])?;
+    Ok(())
+}
+
 fn taken(name: &str, folder: &str) -> Fault {
     LogError::Busy(format!("there already is a session named \"{name}\" in {folder}; choose another name")).into()
 }
@@ -182,6 +227,13 @@ impl Changes {
             }
             Event::SessionRenamed(renamed) => self.name = Some(clean_name(&renamed.name)),
             Event::SessionMoved(moved) => self.folder = Some(moved.folder.clone()),
+            Event::SessionBranched(SessionBranched { outside: Some(outside), .. })
+            | Event::SessionImported(SessionImported { outside: Some(outside), .. })
+            | Event::SessionCut(SessionCut { outside: Some(outside), .. }) => {
+                self.name = Some(clean_name(&outside.name));
+                self.folder = Some(outside.folder.clone());
+                self.set(outside.settings.model.clone(), outside.settings.mode);
+            }
             Event::MessageUser(message) if self.first_line.is_none() => self.first_line = first_line(message),
             _ => {}
         }
@@ -259,7 +311,8 @@ pub(crate) fn refold(db: &Connection, number: i64) -> Result<(), Fault> {
     let id = SessionId::from(id);
     let mut statement = db.prepare_cached(&format!(
         "SELECT {} FROM events WHERE key BETWEEN ?1 AND ?2 AND type IN ('session.created', 'session.renamed',
-           'session.moved', 'settings.changed', 'run.start', 'message.user') ORDER BY key",
+           'session.moved', 'session.cut', 'session.branched', 'session.imported', 'settings.changed', 'run.start',
+           'message.user') ORDER BY key",
         row::COLUMNS
     ))?;
     let mut rows = statement.query(range)?;

@@ -6,13 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hames_protocol::{
-    BlobRef, BlobStore, ENVELOPE_VERSION, Envelope, Event, EventLog, LogError, SessionCreated, SessionId,
-    SessionRenamed, Settings,
+    BlobRef, BlobStore, EventLog, LogError, SessionCreated, SessionId, SessionMoved, SessionRenamed, Settings,
 };
 use rusqlite::Connection;
 
+use crate::cut::envelope;
 use crate::fault::{Fault, io_error};
-
 use crate::home::Home;
 use crate::lease::{self, InUse, Lease};
 use crate::log::{self, Ports};
@@ -76,6 +75,10 @@ impl fmt::Debug for Inner {
 impl Inner {
     pub(crate) fn home(&self) -> &Home {
         &self.home
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.readers
     }
 
     pub(crate) fn writer(&self) -> &Writer {
@@ -157,7 +160,7 @@ impl Store {
             log::append_now(db, &id, 1, &envelope(&id, at_ms, created.into()))?;
             existing(db, &id)
         })?;
-        Ok((info, lease))
+        Ok((info.checked(), lease))
     }
 
     /// Takes the lease on a session. Where another process holds it, the error names that one.
@@ -168,26 +171,26 @@ impl Store {
 
     /// One session.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionInfo>, LogError> {
-        self.inner.read(|db| sessions::get(db, id))
+        Ok(self.inner.read(|db| sessions::get(db, id))?.map(SessionInfo::checked))
     }
 
     /// The sessions a person may mean: the one of that exact id, else all whose id begins so (8 characters or more)
     /// and those of that name in the folder, or in any folder where none is given.
     pub fn find(&self, folder: Option<&Path>, name_or_id: &str) -> Result<Vec<SessionInfo>, LogError> {
         let folder = folder.map(sessions::folder_text);
-        self.inner.read(|db| sessions::find(db, folder.as_deref(), name_or_id))
+        Ok(sessions::checked(self.inner.read(|db| sessions::find(db, folder.as_deref(), name_or_id))?))
     }
 
     /// The sessions of a folder, or all, most recently updated first.
     pub fn list(&self, folder: Option<&Path>) -> Result<Vec<SessionInfo>, LogError> {
         let folder = folder.map(sessions::folder_text);
-        self.inner.read(|db| sessions::list(db, folder.as_deref(), i64::MAX))
+        Ok(sessions::checked(self.inner.read(|db| sessions::list(db, folder.as_deref(), i64::MAX))?))
     }
 
     /// The folder's most recently updated session.
     pub fn last(&self, folder: &Path) -> Result<Option<SessionInfo>, LogError> {
         let folder = sessions::folder_text(folder);
-        Ok(self.inner.read(|db| sessions::list(db, Some(&folder), 1))?.pop())
+        Ok(self.inner.read(|db| sessions::list(db, Some(&folder), 1))?.pop().map(SessionInfo::checked))
     }
 
     /// The sessions that are being written now, by whichever process.
@@ -199,25 +202,58 @@ impl Store {
     /// The folder's sessions in which an event of this type ever happened, most recently updated first.
     pub fn with_event(&self, folder: &Path, event_type: &str) -> Result<Vec<SessionInfo>, LogError> {
         let folder = sessions::folder_text(folder);
-        self.inner.read(|db| sessions::with_event(db, &folder, event_type))
+        Ok(sessions::checked(self.inner.read(|db| sessions::with_event(db, &folder, event_type))?))
     }
 
     /// Renames a session under its lease. A name that is taken in the folder is refused.
     pub fn rename(&self, id: &SessionId, name: &str, at_ms: u64, holder: &str) -> Result<SessionInfo, LogError> {
-        let _lease = self.lease(id, holder)?;
-        let (id, name) = (id.clone(), sessions::clean_name(name));
-        self.inner.writer.run_blocking(move |db| {
-            let before = existing(db, &id)?;
-            let renamed = SessionRenamed { name: name.clone() };
-            log::append_now(db, &id, before.last_seq + 1, &envelope(&id, at_ms, renamed.into()))?;
-            existing(db, &id)
-        })
+        self.rename_held(&self.lease(id, holder)?, name, at_ms)
+    }
+
+    /// Renames the session whose lease this is.
+    pub fn rename_held(&self, lease: &Lease, name: &str, at_ms: u64) -> Result<SessionInfo, LogError> {
+        let (id, name) = (lease.session(), sessions::clean_name(name));
+        self.inner
+            .writer
+            .run_blocking(move |db| {
+                let before = existing(db, &id)?;
+                let renamed = SessionRenamed { name: name.clone() };
+                log::append_now(db, &id, before.last_seq + 1, &envelope(&id, at_ms, renamed.into()))?;
+                existing(db, &id)
+            })
+            .map(SessionInfo::checked)
+    }
+
+    /// Moves the session whose lease this is to another folder, which must exist. The name is made unique there. Where it
+    /// is there already, nothing is written.
+    pub fn move_to(&self, lease: &Lease, folder: &Path, at_ms: u64) -> Result<SessionInfo, LogError> {
+        let (id, folder) = (lease.session(), sessions::existing_folder(folder)?);
+        self.inner
+            .writer
+            .run_blocking(move |db| {
+                let before = existing(db, &id)?;
+                if before.folder == folder {
+                    return Ok(before);
+                }
+                let mut events = vec![envelope(&id, at_ms, SessionMoved { folder: folder.clone() }.into())];
+                let name = sessions::free_name(db, &folder, &before.name)?;
+                if name != before.name {
+                    events.push(envelope(&id, at_ms, SessionRenamed { name }.into()));
+                }
+                log::append_all(db, &id, before.last_seq + 1, &events)?;
+                existing(db, &id)
+            })
+            .map(SessionInfo::checked)
     }
 
     /// Deletes a session under its lease: its events, what search knows of it, and blobs nobody else refers to.
     pub fn delete(&self, id: &SessionId, holder: &str) -> Result<(), LogError> {
-        let _lease = self.lease(id, holder)?;
-        let id = id.clone();
+        self.delete_held(self.lease(id, holder)?)
+    }
+
+    /// Deletes the session whose lease this is.
+    pub fn delete_held(&self, lease: Lease) -> Result<(), LogError> {
+        let id = lease.session();
         let orphans = self.inner.writer.run_blocking(move |db| delete_rows(db, &id))?;
         self.inner.read(|db| blobs::sweep(db, &self.inner.home, &orphans))
     }
@@ -286,8 +322,8 @@ fn check(db: &Connection) -> Result<StoreReport, Fault> {
 
 fn delete_rows(db: &Connection, id: &SessionId) -> Result<Vec<String>, Fault> {
     let number = sessions::number(db, id)?;
-    search::forget(db, number)?;
-    log::forget(db, number)?;
+    search::forget(db, number, 0)?;
+    log::forget_from(db, number, 0)?;
     let orphans = blobs::forget(db, number)?;
     db.execute("DELETE FROM sessions WHERE n = ?1", [number])?;
     Ok(orphans)
@@ -295,18 +331,4 @@ fn delete_rows(db: &Connection, id: &SessionId) -> Result<Vec<String>, Fault> {
 
 fn existing(db: &Connection, id: &SessionId) -> Result<SessionInfo, Fault> {
     sessions::get(db, id)?.ok_or_else(|| LogError::NoSession(id.clone()).into())
-}
-
-fn envelope(session: &SessionId, at: u64, event: Event) -> Envelope {
-    Envelope {
-        v: ENVELOPE_VERSION,
-        seq: None,
-        at,
-        session: Some(session.clone()),
-        run: None,
-        turn: None,
-        step: None,
-        agent: vec![],
-        event,
-    }
 }

@@ -139,6 +139,16 @@ impl Writer {
         receiver.recv().unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Does `work`, which cannot be part of a transaction. Everybody else waits meanwhile.
+    pub(crate) fn outside_a_transaction<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    ) -> Result<T, LogError> {
+        let service = locked(&self.service);
+        let Some(db) = &service.db else { return Err(gone()) };
+        work(db).map_err(|fault| fault.explain(&service.keeper.database()))
+    }
+
     /// Has the database repaired, unless that happened since generation `seen`. Blocks the thread.
     pub(crate) fn repair_blocking(&self, seen: u64, reason: String) -> Result<(), LogError> {
         let (sender, receiver) = sync_channel(1);

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail as tests do")]
 
 mod blobs;
+mod branches;
+mod cuts;
 mod damage;
 mod files;
 mod grants;
@@ -13,4 +15,8 @@ mod log_pages;
 mod processes;
 mod search;
 mod sessions;
+mod story;
+mod tails;
 mod together;
+mod transfers;
+mod upkeep;

@@ -214,3 +214,39 @@ fn the_report_counts_what_is_there() {
     assert_eq!((report.schema_version, &report.integrity), (3, &Ok(())));
     assert!(report.database_bytes >= 4096);
 }
+
+#[test]
+fn a_session_moves_to_another_folder_and_gets_a_name_there() {
+    let home = Home::new();
+    let parent = tempfile::tempdir().unwrap();
+    let root = parent.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("new/deep")).unwrap();
+    std::fs::write(root.join("file"), "").unwrap();
+    std::os::unix::fs::symlink(root.join("new"), root.join("link")).unwrap();
+    let (there, _other) = home.store().create("Parser", &root.join("new"), Settings::default(), 1, "t").unwrap();
+    let old = root.join("old");
+    let (session, lease) = home.store().create("parser", &old, Settings::default(), 1, "t").unwrap();
+    assert_eq!((session.folder_missing, there.folder_missing), (true, false));
+    for nowhere in [root.join("gone"), root.join("file")] {
+        let error = home.store().move_to(&lease, &nowhere, 2).unwrap_err();
+        assert!(matches!(&error, LogError::Invalid(text) if text.contains(nowhere.to_str().unwrap())), "{error}");
+    }
+    // However the folder is written.
+    let moved = home.store().move_to(&lease, &root.join("new/deep/../../link/."), 3000).unwrap();
+    assert_eq!((moved.folder.as_str(), moved.name.as_str()), (root.join("new").to_str().unwrap(), "parser (2)"));
+    assert!(!moved.folder_missing);
+    let log = home.read(&session.id);
+    let types: Vec<&str> = log.iter().map(|e| e.event.type_name()).collect();
+    assert_eq!(types, ["session.created", "session.moved", "session.renamed"]);
+    assert_eq!(home.store().move_to(&lease, &root.join("link"), 4000).unwrap(), moved, "it is there already");
+    for folder in ["link", "new/", "new/deep/.."] {
+        assert_eq!(home.store().list(Some(&root.join(folder))).unwrap().len(), 2, "{folder}");
+        assert_eq!(home.store().find(Some(&root.join(folder)), "parser (2)").unwrap().len(), 1);
+    }
+    assert_eq!(home.store().list(Some(&old)).unwrap(), []);
+    std::fs::remove_dir_all(root.join("new")).unwrap();
+    assert!(home.store().list(None).unwrap().iter().all(|info| info.folder_missing));
+    assert!(home.store().search("parser", None, 9).is_ok());
+    let back = home.store().move_to(&lease, &root, 5000).unwrap();
+    assert!(!back.folder_missing && home.store().session(&session.id).unwrap() == Some(back));
+}
