@@ -20,7 +20,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Give the agent a task and watch it work
     Run(RunArgs),
-    /// List, show, search, rename, delete and export sessions
+    /// List, show, search, rename, move, branch, cut, delete, export and import sessions
     Sessions(SessionsArgs),
     /// List, show, apply and discard what was proposed in Analyze
     Changes(ChangesArgs),
@@ -37,6 +37,11 @@ pub(crate) enum Command {
     Config {
         #[command(subcommand)]
         what: ConfigCommand,
+    },
+    /// Show what the database of sessions takes, and make it smaller
+    Db {
+        #[command(subcommand)]
+        what: DbCommand,
     },
     /// Check what Hames needs and say how to mend what is missing
     Doctor {
@@ -219,7 +224,60 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Write a session's log, one event a line
+    /// Copy a session, or its beginning, into a new one
+    Branch {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// The new session's name; without it the same with a number
+        #[arg(long)]
+        name: Option<String>,
+        /// The number of the last event that is copied; everything without it
+        #[arg(long, value_name = "EVENT")]
+        at: Option<u64>,
+        /// Print the new session as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove one of your messages and everything behind it, for good
+    #[command(after_help = "`hames sessions search` shows the number of each message. Branch first to keep the tail.")]
+    Cut {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// The number of the message
+        #[arg(long, value_name = "EVENT")]
+        from: u64,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+        /// Print what was removed as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let a session belong to another folder
+    Move {
+        /// Its name or id
+        #[arg(value_name = "NAME|ID")]
+        session: String,
+        /// The folder, which must exist
+        folder: PathBuf,
+        /// Print the session as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a session that export wrote into this folder
+    Import {
+        /// The file; `-` is standard input
+        file: PathBuf,
+        /// Its name here; without it the one it had
+        #[arg(long)]
+        name: Option<String>,
+        /// Print the session as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session's log, one event a line, then the outputs it names
     Export {
         /// Its name or id
         #[arg(value_name = "NAME|ID")]
@@ -227,7 +285,26 @@ pub(crate) enum SessionsCommand {
         /// The file to write; standard output without it
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Leave out large outputs and images; what names them stays
+        #[arg(long)]
+        no_blobs: bool,
         /// The log, one event a line: what export writes anyway
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Show what is kept and what it takes
+    Stats {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give back what is not needed any more; refused while anything runs
+    Vacuum {
+        /// Print what was done as JSON
         #[arg(long)]
         json: bool,
     },

@@ -59,6 +59,7 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Demo(args) => return commands::demo::run(&args, &env),
         Command::Sessions(args) => commands::sessions::run(args, &env),
         Command::Changes(args) => commands::changes::run(args, &env),
+        Command::Db { what } => commands::db::run(what, &env),
         Command::Grants(args) => commands::grants::run(args, &env),
         Command::Models(args) => commands::models::run(&args, &env),
         Command::Providers { what } => commands::providers::run(what, &env),

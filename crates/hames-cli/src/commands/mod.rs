@@ -3,6 +3,7 @@
 pub(crate) mod changes;
 pub(crate) mod checks;
 pub(crate) mod config;
+pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod grants;

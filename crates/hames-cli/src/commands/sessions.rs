@@ -1,11 +1,11 @@
-//! `hames sessions`: what is kept, shown, searched, renamed, deleted, exported. Reading never writes: a run that a death
+//! `hames sessions`: what is kept, shown, searched, renamed, moved, copied, cut, deleted, exported and imported. Reading never writes: a run that a death
 //! left open stays so until somebody continues the session.
 
 use std::path::Path;
 
 use hames_agent::{Clock, SystemClock};
 use hames_protocol::{Envelope, Mode};
-use hames_store::{SessionInfo, Store};
+use hames_store::{EXPORT_BLOB_BYTES, Exported, Imported, SessionInfo, Store};
 use serde::Serialize;
 use serde_json::json;
 
@@ -58,15 +58,56 @@ fn act(what: SessionsCommand, store: &Store, folder: &Path, env: &Env) -> Result
         }
         SessionsCommand::Delete { session, yes, json } => {
             let info = existing(store, folder, &session)?;
-            return delete(store, &info, yes, json, out);
+            return delete(store, &info, yes, json, out, env);
         }
-        SessionsCommand::Export { session, output, json: _ } => {
+        SessionsCommand::Cut { session, from, yes, json } => {
             let info = existing(store, folder, &session)?;
-            export(store, &info, output.as_deref(), &mut out)?;
+            return cut(store, &info, from, yes, json, out, env);
+        }
+        SessionsCommand::Branch { session, name, at, json } => {
+            let info = existing(store, folder, &session)?;
+            let name = checked(name.as_deref())?;
+            let (made, _lease) = store.branch(&info.id, at, name, SystemClock.now_ms(), "hames sessions branch")?;
+            let said = format!("\"{}\" begins as a copy of \"{}\"", clean::line(&made.name), clean::line(&info.name));
+            tell(&made, json, &said, &mut out)?;
+        }
+        SessionsCommand::Move { session, folder: to, json } => {
+            let info = existing(store, folder, &session)?;
+            let lease = store.lease(&info.id, "hames sessions move")?;
+            let moved = store.move_to(&lease, &to, SystemClock.now_ms())?;
+            let place = clean::line(&moved.folder);
+            tell(&moved, json, &format!("\"{}\" belongs to {place} now", clean::line(&moved.name)), &mut out)?;
+        }
+        SessionsCommand::Import { file, name, json } => {
+            let name = checked(name.as_deref())?;
+            let imported = import(store, folder, &file, name)?;
+            let made = &imported.session;
+            let said = format!("\"{}\" was imported: {} events", clean::line(&made.name), imported.events);
+            if imported.missing_outputs > 0 {
+                say(&format!("hames: {} outputs did not come along and cannot be recalled", imported.missing_outputs));
+            }
+            tell(made, json, &said, &mut out)?;
+        }
+        SessionsCommand::Export { session, output, no_blobs, json: _ } => {
+            let info = existing(store, folder, &session)?;
+            let blob_bytes = if no_blobs { 0 } else { EXPORT_BLOB_BYTES };
+            export(store, &info, output.as_deref(), blob_bytes, &mut out)?;
         }
     }
     out.finish()?;
     Ok(exit::COMPLETE)
+}
+
+/// A name somebody gives, where they give one.
+fn checked(name: Option<&str>) -> Result<Option<&str>, Stop> {
+    let name = name.map(str::trim);
+    name.map_or(Ok(()), check_name)?;
+    Ok(name)
+}
+
+/// A session that is there now, for scripts or in words.
+fn tell(info: &SessionInfo, json: bool, said: &str, out: &mut Out) -> Result<(), Stop> {
+    if json { out.json(&View::of(info)) } else { out.line(said) }
 }
 
 /// A session as scripts see it.
@@ -75,6 +116,7 @@ struct View<'a> {
     id: &'a str,
     name: &'a str,
     folder: &'a str,
+    folder_missing: bool,
     created_at: u64,
     updated_at: u64,
     last_seq: u64,
@@ -90,6 +132,7 @@ impl<'a> View<'a> {
             id: info.id.as_str(),
             name: &info.name,
             folder: &info.folder,
+            folder_missing: info.folder_missing,
             created_at: info.created_at,
             updated_at: info.updated_at,
             last_seq: info.last_seq,
@@ -116,7 +159,8 @@ fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> R
         let runs = if info.turns == 1 { "1 run".into() } else { format!("{} runs", info.turns) };
         let mode = info.mode.map(|mode| mode.to_string()).unwrap_or_default();
         let model = info.model.as_deref().map(clean::line).unwrap_or_default();
-        let place = if all { format!("  {}", clean::line(&info.folder)) } else { String::new() };
+        let gone = if info.folder_missing { " (gone)" } else { "" };
+        let place = if all { format!("  {}{gone}", clean::line(&info.folder)) } else { String::new() };
         let line = format!("{name:<width$}  {}  {runs:>8}  {mode:<7}  {model}{place}", local_minute(info.updated_at));
         out.line(line.trim_end())?;
     }
@@ -208,17 +252,53 @@ impl Search {
     }
 }
 
-fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out) -> Result<u8, Stop> {
-    let name = clean::line(&info.name);
-    if !yes {
-        match ask(&format!("delete session \"{name}\" with {} runs for good?", info.turns)) {
-            Some(true) => {}
-            Some(false) => {
-                say("hames: nothing was deleted");
-                return Ok(exit::COMPLETE);
-            }
-            None => return Err(Stop::usage(format!("deleting \"{name}\" is for good; confirm with --yes"))),
+/// Whether to go on with what cannot be taken back; an error where nobody can be asked.
+fn confirmed(yes: bool, question: &str, undone: &str, what: &str) -> Result<bool, Stop> {
+    if yes {
+        return Ok(true);
+    }
+    match ask(question) {
+        Some(true) => Ok(true),
+        Some(false) => {
+            say(&format!("hames: {undone}"));
+            Ok(false)
         }
+        None => Err(Stop::usage(format!("{what} is for good; confirm with --yes"))),
+    }
+}
+
+fn cut(
+    store: &Store,
+    info: &SessionInfo,
+    from: u64,
+    yes: bool,
+    json: bool,
+    mut out: Out,
+    env: &Env,
+) -> Result<u8, Stop> {
+    let name = clean::line(&info.name);
+    let question = format!("remove message {from} of \"{name}\" and everything behind it for good?");
+    if !confirmed(yes, &question, "nothing was removed", &format!("cutting \"{name}\""))? {
+        return Ok(exit::COMPLETE);
+    }
+    let lease = store.lease(&info.id, "hames sessions cut")?;
+    let done = store.cut(&lease, from, SystemClock.now_ms())?;
+    if json {
+        let (id, from_seq, seq, removed) = (info.id.as_str(), done.from_seq, done.seq, done.removed);
+        out.json(&json!({"session": id, "from_seq": from_seq, "seq": seq, "removed": removed}))?;
+    } else {
+        out.line(format!("removed {} events of \"{name}\"", done.removed))?;
+    }
+    super::db::suggest(store, env)?;
+    out.finish()?;
+    Ok(exit::COMPLETE)
+}
+
+fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out, env: &Env) -> Result<u8, Stop> {
+    let name = clean::line(&info.name);
+    let question = format!("delete session \"{name}\" with {} runs for good?", info.turns);
+    if !confirmed(yes, &question, "nothing was deleted", &format!("deleting \"{name}\""))? {
+        return Ok(exit::COMPLETE);
     }
     store.delete(&info.id, "hames sessions delete")?;
     if json {
@@ -226,6 +306,7 @@ fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out
     } else {
         out.line(format!("deleted \"{name}\""))?;
     }
+    super::db::suggest(store, env)?;
     out.finish()?;
     Ok(exit::COMPLETE)
 }
@@ -238,18 +319,47 @@ fn write_log(store: &Store, info: &SessionInfo, out: &mut Out) -> Result<(), Sto
     }
 }
 
-fn export(store: &Store, info: &SessionInfo, output: Option<&Path>, out: &mut Out) -> Result<(), Stop> {
+fn export(
+    store: &Store,
+    info: &SessionInfo,
+    output: Option<&Path>,
+    blob_bytes: u64,
+    out: &mut Out,
+) -> Result<(), Stop> {
     let Some(path) = output else {
-        return write_log(store, info, out);
+        let written = store.export_whole(&info.id, blob_bytes, out);
+        return match written {
+            Err(_) if out.is_closed() => Err(Stop::OutputClosed),
+            Ok(exported) => Ok(left_out(exported, blob_bytes)),
+            Err(error) => Err(error.into()),
+        };
     };
     let cannot = |e: std::io::Error| Stop::usage(format!("{} cannot be written: {e}", path.display()));
     // Beside the target and renamed when whole: a half export is worse than none.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(parent).map_err(cannot)?;
     let mut buffered = std::io::BufWriter::new(&mut file);
-    store.export(&info.id, &mut buffered)?;
+    let exported = store.export_whole(&info.id, blob_bytes, &mut buffered)?;
     buffered.into_inner().map_err(|e| cannot(e.into_error()))?;
     file.persist(path).map_err(|e| cannot(e.error))?;
+    left_out(exported, blob_bytes);
     say(&format!("hames: wrote {}", path.display()));
     Ok(())
+}
+
+/// Says what an export does not hold that was wanted.
+fn left_out(exported: Exported, blob_bytes: u64) {
+    if exported.left_out > 0 && blob_bytes > 0 {
+        say(&format!("hames: {} outputs were left out: they are gone, or too large together", exported.left_out));
+    }
+}
+
+fn import(store: &Store, folder: &Path, file: &Path, name: Option<&str>) -> Result<Imported, Stop> {
+    let (now, holder) = (SystemClock.now_ms(), "hames sessions import");
+    if file == Path::new("-") {
+        return Ok(store.import(&mut std::io::stdin().lock(), folder, name, now, holder)?);
+    }
+    let opened = std::fs::File::open(file)
+        .map_err(|e| Stop::usage(format!("{} cannot be read: {e}", clean::line(&file.display().to_string()))))?;
+    Ok(store.import(&mut std::io::BufReader::new(opened), folder, name, now, holder)?)
 }

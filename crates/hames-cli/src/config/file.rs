@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hames_model::catalog::Facts;
 use hames_protocol::{GuardSettings, ModelRef, Price, Sampling, ThinkingLevel};
+use hames_store::VacuumThresholds;
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
@@ -67,6 +68,8 @@ pub(crate) struct FileConfig {
     /// What fetching pages may do beyond the public internet.
     pub(crate) web: FileWeb,
     pub(crate) guard: Option<At<GuardSettings>>,
+    /// From when on making the database smaller is suggested.
+    pub(crate) vacuum: VacuumThresholds,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

@@ -4,7 +4,8 @@
 //! line in [`TABLES`], or the test does not know of it.
 
 /// Of the file.
-pub(crate) const ROOT: &[&str] = &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard"];
+pub(crate) const ROOT: &[&str] =
+    &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard", "database"];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -76,6 +77,9 @@ pub(crate) const GUARD: &[&str] = &[
     "answer_min_tokens",
 ];
 
+/// Of `database`.
+pub(crate) const DATABASE: &[&str] = &["vacuum_free_percent", "vacuum_free_mb"];
+
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];
 
@@ -92,6 +96,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("/policy/rules/*", RULE),
     ("/web", WEB),
     ("/guard", GUARD),
+    ("/database", DATABASE),
 ];
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ impl Reader<'_> {
                     let guard = self.guard(&property.value, key)?;
                     config.guard = Some(self.at(&property.value, guard));
                 }
+                "database" => config.vacuum = self.database(&property.value, key)?,
                 _ => {}
             }
         }

@@ -199,13 +199,16 @@ fn a_database_that_is_repaired_by_a_command_is_not_repaired_in_silence() {
 }
 
 #[test]
-fn export_is_the_log_on_stdout_or_in_a_file() {
+fn export_is_the_log_and_then_its_outputs_on_stdout_or_in_a_file() {
     let (user, _provider) = worked();
     let shown = user.ok(&["sessions", "show", "work", "--json"]).out;
-    assert_eq!(user.ok(&["sessions", "export", "work"]).out, shown);
+    assert_eq!(user.ok(&["sessions", "export", "work", "--no-blobs"]).out, shown);
+    let whole = user.ok(&["sessions", "export", "work"]).out;
+    let blobs = whole.strip_prefix(&shown).unwrap();
+    assert!(blobs.starts_with("{\"blob\":\"") && blobs.lines().count() == 1, "what a.txt was before: {blobs}");
     let target = user.folder("out").join("log.jsonl");
     assert_eq!(user.ok(&["sessions", "export", "work", "-o", target.to_str().unwrap()]).out, "");
-    assert_eq!(std::fs::read_to_string(&target).unwrap(), shown);
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), whole);
     let nowhere = user.run(&["sessions", "export", "work", "-o", "missing/log.jsonl"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
 }
@@ -233,4 +236,79 @@ fn a_reader_that_stops_reading_ends_the_command_quietly() {
         assert_eq!(ended.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8_lossy(&ended.stderr), "", "{args:?}");
     }
+}
+
+#[test]
+fn a_session_is_branched_cut_moved_exported_and_imported_and_goes_on_each_time() {
+    let (user, _provider) = worked();
+    user.ok(&["run", "-c", "and a wombat"]);
+    let hit = user.ok(&["sessions", "search", "wombat", "--json"]).json();
+    let seq = hit.iter().find(|hit| hit["kind"] == "user").unwrap()["seq"].to_string();
+    let first = user.ok(&["sessions", "search", "rename the quokka", "--json"]).json()[0]["seq"].to_string();
+
+    let branch = user.ok(&["sessions", "branch", "work", "--at", &seq, "--name", "copy", "--json"]).json();
+    assert_eq!((branch[0]["name"].as_str(), branch[0]["turns"].as_u64()), (Some("copy"), Some(2)));
+    assert!(user.ok(&["sessions", "branch", "work"]).out.contains("\"work (2)\" begins as a copy of \"work\""));
+
+    // Nobody is at the terminal to be asked.
+    let refused = user.run(&["sessions", "cut", "work", "--from", &seq]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("--yes"), "{refused:?}");
+    let wrong = user.run(&["sessions", "cut", "work", "--from", "1", "-y"]);
+    assert!(wrong.code == 2 && wrong.err.contains("no message of the user"), "{wrong:?}");
+    let cut = user.ok(&["sessions", "cut", "work", "--from", &seq, "-y", "--json"]).json();
+    assert!(
+        cut[0]["removed"].as_u64().unwrap() > 3
+            && cut[0]["from_seq"].as_u64().unwrap() + 1 == seq.parse::<u64>().unwrap()
+    );
+    assert!(!user.ok(&["sessions", "show", "work"]).out.contains("wombat"));
+
+    let file = user.project().join("work.jsonl");
+    user.ok(&["sessions", "export", "work", "-o", file.to_str().unwrap()]);
+    let other = user.folder("other");
+    let there = other.to_str().unwrap();
+    assert!(
+        user.ok(&["sessions", "import", "-C", there, file.to_str().unwrap()]).out.contains("\"work\" was imported")
+    );
+    let again = user.ok(&["sessions", "import", file.to_str().unwrap(), "--name", "from a file", "--json"]).json();
+    assert_eq!(again[0]["name"], "from a file");
+    std::fs::write(&file, "{\"v\":1}\n").unwrap();
+    let bad = user.run(&["sessions", "import", file.to_str().unwrap()]);
+    assert!(bad.code == 2 && bad.err.contains("line 1 "), "{bad:?}");
+    let moved = user.ok(&["sessions", "move", "copy", there, "--json"]).json();
+    assert_eq!((moved[0]["folder"].as_str(), moved[0]["folder_missing"].as_bool()), (Some(there), Some(false)));
+
+    // A provider that refuses what breaks a rule takes each of them.
+    for (folder, name) in
+        [(None, "work"), (None, "work (2)"), (None, "from a file"), (Some(there), "copy"), (Some(there), "work")]
+    {
+        let place: Vec<&str> = folder.map_or(vec![], |folder| vec!["-C", folder]);
+        let ended = user.ok(&[&["run", "-s", name, "go on"], place.as_slice()].concat());
+        assert!(ended.out.contains("More."), "{name}: {ended:?}");
+        assert!(user.ok(&[&["sessions", "show", name], place.as_slice()].concat()).out.contains("go on"));
+    }
+    // From the very first message on nothing but the cut is left, and it still goes on.
+    user.ok(&["sessions", "cut", "work", "--from", &first, "-y"]);
+    user.ok(&["run", "-s", "work", "afresh"]);
+    let ledgers = user.ok(&["sessions", "show", "work", "--runs", "--json"]).json();
+    assert_eq!(ledgers.len(), 1);
+    std::fs::remove_dir_all(&other).unwrap();
+    assert!(user.ok(&["sessions", "list", "--all"]).out.contains("(gone)"));
+}
+
+#[test]
+fn the_database_says_what_it_takes_and_is_made_smaller() {
+    let (user, _provider) = worked();
+    let stats = user.ok(&["db", "stats", "--json"]).json();
+    assert_eq!((stats[0]["sessions"].as_u64(), stats[0]["suggest_vacuum"].as_bool()), (Some(1), Some(false)));
+    assert!(user.ok(&["db", "stats"]).out.contains("1 with "));
+    let done = user.ok(&["db", "vacuum", "--json"]).json();
+    let after = user.ok(&["db", "stats", "--json"]).json();
+    assert_eq!((&done[0]["after_bytes"], &after[0]["free_bytes"]), (&after[0]["bytes"], &0.into()));
+    assert!(user.ok(&["db", "vacuum"]).out.contains(" before, "));
+    let store = Store::open(&user.home()).unwrap().store;
+    let id: SessionId = user.ok(&["sessions", "list", "--json"]).json()[0]["id"].as_str().unwrap().into();
+    let _lease = store.lease(&id, "a test").unwrap();
+    let busy = user.run(&["db", "vacuum"]);
+    assert!(busy.code == 2 && busy.err.contains("in use by a test"), "{busy:?}");
 }

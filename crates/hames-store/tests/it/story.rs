@@ -32,7 +32,12 @@ pub(crate) fn named_call(call: &str) -> Event {
 }
 
 fn step_start(number: u32) -> Event {
-    Event::StepStart(StepStart { number, fingerprint: "f".into(), bytes: 1, changed_at: None, changed_why: "x".into() })
+    let start = serde_json::json!({
+        "type": "step.start", "number": number, "fingerprint": "f", "bytes": 1, "changed_at": null, "changed_why": "x",
+    });
+    let event: Event = serde_json::from_value(start).unwrap();
+    assert!(!event.is_damaged());
+    event
 }
 
 fn result(call: &str, blob: Option<BlobRef>) -> Event {
