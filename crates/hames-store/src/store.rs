@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hames_protocol::{
     BlobRef, BlobStore, EventLog, LogError, SessionCreated, SessionId, SessionMoved, SessionRenamed, Settings,
@@ -258,28 +259,48 @@ impl Store {
         self.inner.read(|db| blobs::sweep(db, &self.inner.home, &orphans))
     }
 
-    /// Where all words of `query` occur in messages, answers and labels of calls, newest first. Any text is safe.
+    /// Where all words of `query` occur in messages, answers and labels of calls, newest first. Any text is safe. What was
+    /// said and not indexed yet is indexed first.
     pub fn search(&self, query: &str, folder: Option<&Path>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
+        self.search_within(query, folder, limit, Duration::MAX).map(|(hits, _)| hits)
+    }
+
+    /// The same, indexing no longer than `patience`; `true` where something is not indexed yet. That goes on by itself.
+    pub fn search_within(
+        &self,
+        query: &str,
+        folder: Option<&Path>,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<(Vec<SearchHit>, bool), LogError> {
         let folder = folder.map(sessions::folder_text);
         let seen = self.inner.readers.generation();
-        let hits = self.search_once(query, folder.as_deref(), limit)?;
+        let found = self.search_once(query, folder.as_deref(), limit, patience)?;
         match self.inner.readers.generation() == seen {
-            true => Ok(hits),
+            true => Ok(found),
             // A repair on the way began a new index.
-            false => self.search_once(query, folder.as_deref(), limit),
+            false => self.search_once(query, folder.as_deref(), limit, patience),
         }
     }
 
-    fn search_once(&self, query: &str, folder: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
-        loop {
+    fn search_once(
+        &self,
+        query: &str,
+        folder: Option<&str>,
+        limit: usize,
+        patience: Duration,
+    ) -> Result<(Vec<SearchHit>, bool), LogError> {
+        let began = Instant::now();
+        let is_behind = loop {
             match self.inner.writer.run_blocking(search::index_some) {
+                Ok(false) => break false,
+                Ok(true) if began.elapsed() >= patience => break true,
                 Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if search::can_go_on(&error) => break,
+                Err(error) if search::can_go_on(&error) => break true,
                 Err(error) => return Err(error),
             }
-        }
-        self.inner.read(|db| search::search(db, query, folder, limit))
+        };
+        Ok((self.inner.read(|db| search::search(db, query, folder, limit))?, is_behind))
     }
 
     /// The blob that `name` stands for in the session; names of other sessions are not seen.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hames_protocol::{Durability, Settings};
 use hames_store::SearchKind;
 
 use crate::kit::*;
@@ -147,4 +148,84 @@ fn what_was_indexed_long_ago_and_what_was_just_said_are_both_found() {
     home.reopen();
     home.store().delete(&one, "t").unwrap();
     assert_eq!(found(&home, "<77>").len(), 1);
+}
+
+#[test]
+fn hits_come_newest_first_whatever_session_said_them_and_when_it_was_indexed() {
+    let home = Home::new();
+    let ids = ["a", "b", "c"].map(|name| home.session(name).id);
+    let say = |session: usize, seq: u64, at: u64| {
+        let said = envelope(&ids[session], at, user(&format!("the quokka at {at}")));
+        wait(home.log().append(&ids[session], seq, vec![said], Durability::Process)).unwrap();
+    };
+    say(2, 2, 5_000);
+    say(0, 2, 9_000);
+    assert_eq!(found(&home, "quokka").len(), 2);
+    say(1, 2, 7_000);
+    say(1, 3, 7_000);
+    say(2, 3, 1_000);
+    say(0, 3, u64::MAX >> 12);
+    let times: Vec<u64> = home.store().search("quokka", None, 9).unwrap().iter().map(|hit| hit.at).collect();
+    assert_eq!(times[1..], [9_000, 7_000, 7_000, 5_000, 1_000]);
+    let two = home.store().search("the quokka", None, 2).unwrap();
+    assert_eq!(two.iter().map(|hit| hit.seq).collect::<Vec<_>>(), [3, 2]);
+}
+
+#[test]
+fn a_folder_is_searched_without_the_hits_of_others_and_with_those_of_copies() {
+    let mut home = Home::new();
+    let day = 24 * 60 * 60 * 1000;
+    let mut made = Vec::new();
+    for n in 0..12_u64 {
+        let folder = format!("/none/{}", n % 3);
+        let store = home.store();
+        let (info, _lease) =
+            store.create("s", Path::new(&folder), Settings::default(), (n + 1) * 10 * day, "t").unwrap();
+        let said = (0..40).map(|m| envelope(&info.id, (n + 1) * 10 * day + m, user("a common word"))).collect();
+        wait(home.log().append(&info.id, 2, said, Durability::Process)).unwrap();
+        made.push(info.id);
+    }
+    let in_folder = |home: &Home, n: usize| {
+        let hits = home.store().search("common", Some(Path::new(&format!("/none/{n}"))), 999).unwrap();
+        assert!(hits.is_sorted_by(|a, b| a.at >= b.at));
+        assert!(hits.iter().all(|hit| hit.session.folder == format!("/none/{n}")));
+        hits.len()
+    };
+    assert_eq!([0, 1, 2].map(|n| in_folder(&home, n)), [160; 3]);
+    // A copy was said long before it was made.
+    let (_copy, _lease) = home.store().branch(&made[0], None, None, 900 * day, "t").unwrap();
+    assert_eq!([0, 1, 2].map(|n| in_folder(&home, n)), [200, 160, 160]);
+    home.reopen();
+    assert_eq!(in_folder(&home, 0), 200);
+}
+
+#[test]
+fn what_was_searched_for_is_marked_in_the_snippet() {
+    let home = Home::new();
+    let id = home.session("one").id;
+    let cases = [
+        ("The needle, NEEDLES and a needle", "needle", vec!["needle", "NEEDLE", "needle"]),
+        ("İstanbul and ISTANBUL", "stanbul", vec!["stanbul", "STANBUL"]),
+        ("abcabcabc", "abc", vec!["abcabcabc"]),
+        ("overlaps", "over verl laps", vec!["overl", "aps"]),
+        ("東京都の天気", "天気 京", vec!["京", "天気"]),
+    ];
+    for (n, (text, query, marked)) in cases.into_iter().enumerate() {
+        home.append(&id, n as u64 + 2, vec![user(text)]).unwrap();
+        let hit = &home.store().search(query, None, 1).unwrap()[0];
+        let found: Vec<&str> =
+            hit.highlights.iter().map(|(from, to)| &hit.snippet[*from as usize..*to as usize]).collect();
+        assert_eq!(found.concat(), marked.concat(), "{text} {query}");
+    }
+}
+
+#[test]
+fn a_search_that_may_not_index_says_that_it_is_behind() {
+    let home = Home::new();
+    let id = home.session("one").id;
+    home.append(&id, 2, (0..1000).map(|n| user(&format!("word {n}"))).collect()).unwrap();
+    let (_, is_behind) = home.store().search_within("word", None, 9, std::time::Duration::ZERO).unwrap();
+    assert!(is_behind);
+    let (hits, is_behind) = home.store().search_within("word", None, 9, std::time::Duration::MAX).unwrap();
+    assert_eq!((hits.len(), is_behind), (9, false));
 }
