@@ -108,11 +108,11 @@ pub(crate) fn index_some(db: &Connection) -> Result<bool, Fault> {
         seen += 1;
         let envelope = row::decode(row, &id)?;
         reached = envelope.seq.unwrap_or(reached);
-        if let Some((kind, text)) = said(&envelope.event) {
-            if let Some(id) = free_id(db, envelope.at)? {
-                db.prepare_cached("INSERT OR IGNORE INTO said (id, key, kind, text) VALUES (?1, ?2, ?3, ?4)")?
-                    .execute((id, key(number, reached), kind.as_str(), text))?;
-            }
+        if let Some((kind, text)) = said(&envelope.event)
+            && let Some(id) = free_id(db, envelope.at)?
+        {
+            db.prepare_cached("INSERT OR IGNORE INTO said (id, key, kind, text) VALUES (?1, ?2, ?3, ?4)")?
+                .execute((id, key(number, reached), kind.as_str(), text))?;
         }
     }
     let reached = if seen < BATCH { last } else { reached };
