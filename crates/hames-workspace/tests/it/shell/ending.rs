@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Bed, found, marked, running, text};
 
 /// From the limit or the cancel until nothing is left.
-const ALL_GONE: Duration = Duration::from_secs(5);
+const ALL_GONE: Duration = Duration::from_secs(20);
 
 /// Commands that do not want to end. Each says `ready` when its children run.
 const STAYING: &[&str] = &[
