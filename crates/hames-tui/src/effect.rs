@@ -1,0 +1,159 @@
+//! What the app wants done.
+
+use hames_protocol::api::{
+    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Compact,
+    Configuration, ContextReport, CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models,
+    Providers, SearchResults, SendMessage, Sent, SessionRow, SessionView, Sessions, Vacuumed, Waiting,
+};
+use hames_protocol::{CallId, PendingId, SessionId, Settings};
+
+/// Names a request, so that its answer finds whoever asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// Something to be done outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Ask the server; the answer comes as [`Input::Reply`](crate::Input::Reply).
+    Ask(Ticket, Box<Request>),
+    /// Watch a session's events after a seq, instead of whatever was watched before.
+    Watch {
+        /// The session.
+        session: SessionId,
+        /// The last seq that is known; 0 for none.
+        after: u64,
+    },
+    /// Be woken at this time (milliseconds of the app's clock), unless an earlier moment is set already.
+    WakeAt(u64),
+    /// Put text into the terminal's clipboard.
+    Copy(String),
+    /// Let the user's own editor change the draft; it comes back as [`Input::Paste`](crate::Input::Paste) under the ticket.
+    Edit(Ticket, String),
+    /// Read an image from the clipboard.
+    PasteImage(Ticket),
+    /// Read a file to attach it.
+    ReadFile(Ticket, String),
+    /// Write an export.
+    SaveExport(Ticket, SessionId, String),
+    /// Say that something ended while nobody looked.
+    Notify(String),
+    /// Give the terminal back until the process is continued.
+    Suspend,
+    /// Leave.
+    Quit,
+}
+
+/// A question to the server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    /// Lists sessions, of one folder or all.
+    Sessions(Option<String>),
+    /// Makes a session.
+    Create(CreateSession),
+    /// Everything of a session but the conversation.
+    View(SessionId),
+    /// A page of the log: the last events before a seq.
+    Page {
+        /// The session.
+        session: SessionId,
+        /// The seq the page ends before; the end of the log where absent.
+        before: Option<u64>,
+        /// Events at most.
+        limit: u32,
+    },
+    /// Sends a message.
+    Send(SessionId, SendMessage),
+    /// Changes what waits.
+    EditPending(SessionId, PendingId, EditPending),
+    /// Withdraws what waits.
+    CancelPending(SessionId, PendingId),
+    /// Pauses or resumes the queue.
+    PausePending(SessionId, bool),
+    /// Stops.
+    Abort(SessionId, Abort),
+    /// What waits for a person.
+    Waiting(SessionId),
+    /// Decides about a call.
+    AnswerApproval(SessionId, CallId, AnswerApproval),
+    /// Answers a question.
+    AnswerQuestion(SessionId, CallId, AnswerQuestion),
+    /// Decides about the proposals of a run.
+    DecideProposals(SessionId, DecideProposals),
+    /// Changes settings; the names go back to the configuration's.
+    ChangeSettings(SessionId, Box<Settings>, Vec<String>),
+    /// Renames.
+    Rename(SessionId, String),
+    /// Deletes.
+    Delete(SessionId),
+    /// Copies.
+    Branch(SessionId, BranchSession),
+    /// Cuts the tail, from a user's message on.
+    Cut(SessionId, u64),
+    /// Moves to another folder.
+    Move(SessionId, String),
+    /// The open proposals.
+    Changes(SessionId),
+    /// Applies proposals; none named means all.
+    ApplyChanges(SessionId, Vec<String>),
+    /// Drops proposals; none named means all.
+    DiscardChanges(SessionId, Vec<String>),
+    /// Files for a mention.
+    Files(SessionId, String),
+    /// Uploads an attachment.
+    Attach {
+        /// The session.
+        session: SessionId,
+        /// The file's name.
+        name: String,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A whole output by its name.
+    Artifact(SessionId, String),
+    /// Searches.
+    Search(String, Option<String>),
+    /// The models one can choose.
+    Models,
+    /// The providers.
+    Providers,
+    /// The configuration in force.
+    Configuration,
+    /// The report about the window.
+    Context(SessionId),
+    /// Compacts, or says what that would do.
+    Compact(SessionId, Compact),
+    /// The database.
+    Database,
+    /// Gives unused space back.
+    Vacuum,
+}
+
+/// An answer of the server.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "each is named after its type of the API, which says what it is")]
+pub enum Answer {
+    Done,
+    Sessions(Sessions),
+    Row(SessionRow),
+    View(Box<SessionView>),
+    Page(LogPage),
+    Sent(Sent),
+    Aborted(Aborted),
+    Waiting(Waiting),
+    Changes(Changes),
+    Settled(ChangesSettled),
+    Files(Files),
+    Attached(Attached),
+    Artifact(Vec<u8>),
+    Search(SearchResults),
+    Models(Models),
+    Providers(Providers),
+    Configuration(Configuration),
+    Context(ContextReport),
+    Database(DatabaseStats),
+    Vacuumed(Vacuumed),
+    /// Text that came back from the user's editor; `None` where it was left unchanged or failed.
+    Edited(Option<String>),
+    /// Where something was written.
+    Saved(String),
+}
