@@ -1,11 +1,13 @@
 //! The command line. What a flag means is in its help text; what it does is in `commands`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
-use hames_protocol::{GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
+use hames_protocol::{Delivery, GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
 
-use crate::config::Approve;
+use crate::config::{Approve, IdleExit};
 
 /// A coding agent for any Chat Completions endpoint.
 #[derive(Debug, Parser)]
@@ -42,6 +44,13 @@ pub(crate) enum Command {
     Db {
         #[command(subcommand)]
         what: DbCommand,
+    },
+    /// Start the local server, which keeps sessions running while no client is there
+    Serve(ServeArgs),
+    /// Show, stop and restart the local server, and read its log
+    Server {
+        #[command(subcommand)]
+        what: ServerCommand,
     },
     /// Check what Hames needs and say how to mend what is missing
     Doctor {
@@ -98,6 +107,11 @@ pub(crate) struct RunArgs {
     /// Go on with the folder's last session
     #[arg(short, long = "continue")]
     pub(crate) continue_last: bool,
+
+    /// Where the local server has the session and a run goes on: `queue` waits for its end, `steer` joins it between two
+    /// steps, `interrupt` at once [default: queue]
+    #[arg(long, value_name = "queue|steer|interrupt")]
+    pub(crate) delivery: Option<Delivery>,
 
     /// Stop after this many steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -498,6 +512,83 @@ pub(crate) enum ConfigCommand {
     /// Print what is in force and where each value comes from; keys are masked
     Show {
         /// As one JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `hames serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+There is one server for a home; where one runs already, this says so and is content. It takes the environment of whoever
+starts it: keys in variables, PATH, proxies. A run's commands get the environment of whoever sends its message.")]
+pub(crate) struct ServeArgs {
+    /// Listen on this loopback address too; clients there need the token
+    #[arg(long, value_name = "127.0.0.1:PORT")]
+    pub(crate) listen: Option<Loopback>,
+
+    /// End after so long without client and run [default: 1800, or what the configuration says]
+    #[arg(long, value_name = "SECONDS|never")]
+    pub(crate) idle_exit: Option<IdleExit>,
+
+    /// Stay in the foreground, at this terminal
+    #[arg(long)]
+    pub(crate) foreground: bool,
+}
+
+/// An address that only this machine reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loopback(pub(crate) SocketAddr);
+
+impl FromStr for Loopback {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A port alone is at the usual address.
+        let text = if text.bytes().all(|b| b.is_ascii_digit()) { format!("127.0.0.1:{text}") } else { text.to_owned() };
+        match text.replace("localhost:", "127.0.0.1:").parse::<SocketAddr>() {
+            Ok(address) if address.ip().is_loopback() => Ok(Loopback(address)),
+            Ok(_) => Err("it is not a loopback address; the server is reached from this machine only".into()),
+            Err(_) => Err("it is an address and a port: 127.0.0.1:7432; port 0 takes a free one".into()),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerCommand {
+    /// Show whether a server runs, and what goes on in it
+    Status {
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop the server; refused while runs go on
+    Stop {
+        /// End runs that go on
+        #[arg(long, conflicts_with = "when_idle")]
+        now: bool,
+        /// Wait until no run goes on
+        #[arg(long)]
+        when_idle: bool,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop the server once no run goes on, and start it again as it was started
+    Restart {
+        /// End runs that go on
+        #[arg(long)]
+        now: bool,
+        /// One JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the end of the log
+    Logs {
+        /// Lines at most
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 100)]
+        lines: usize,
+        /// One JSON object a line
         #[arg(long)]
         json: bool,
     },

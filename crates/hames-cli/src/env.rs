@@ -19,6 +19,11 @@ impl Env {
         Self { vars: std::env::vars_os().collect() }
     }
 
+    /// The environment of these variables.
+    pub(crate) fn from_vars(vars: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { vars: vars.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+
     /// A variable as text; unset, empty and unreadable ones are `None`.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.vars.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::trim).filter(|v| !v.is_empty())

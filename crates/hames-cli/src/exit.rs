@@ -1,5 +1,7 @@
 //! How a command ends early: a failure for people and programs, and the exit code that belongs to its class.
 
+use hames_client::ClientError;
+use hames_protocol::api::ApiErrorCode;
 use hames_protocol::{ErrorClass, Failure, LogError};
 
 /// Everything went as asked.
@@ -62,6 +64,33 @@ pub(crate) fn code_of(class: ErrorClass) -> u8 {
 impl From<Failure> for Stop {
     fn from(failure: Failure) -> Stop {
         Stop::Failed(Box::new(failure))
+    }
+}
+
+impl From<ClientError> for Stop {
+    fn from(error: ClientError) -> Stop {
+        let class = match &error {
+            ClientError::Refused(refused) => class_of(refused.code),
+            ClientError::Incompatible { .. } | ClientError::Place(_) | ClientError::NotStarted(_) => {
+                ErrorClass::Configuration
+            }
+            ClientError::Unreachable { .. } | ClientError::Lost(_) | ClientError::BadAnswer(_) => {
+                ErrorClass::Connection
+            }
+        };
+        Stop::from(Failure::new(class, error.to_string()))
+    }
+}
+
+/// The class of what the server refused.
+fn class_of(code: ApiErrorCode) -> ErrorClass {
+    use ApiErrorCode::*;
+    match code {
+        Invalid | NotFound | Busy | Answered | Stale | NameTaken | HeldElsewhere | TooLarge => ErrorClass::Usage,
+        Unauthorized | Forbidden | Configuration => ErrorClass::Configuration,
+        Storage => ErrorClass::Storage,
+        Resync | Stopping => ErrorClass::Connection,
+        _ => ErrorClass::Internal,
     }
 }
 

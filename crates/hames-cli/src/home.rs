@@ -9,6 +9,9 @@ use etcetera::BaseStrategy;
 use crate::env::Env;
 use crate::exit::Stop;
 
+/// The name of the public catalog's file in the cache folder.
+pub(crate) const PUBLIC_CATALOG: &str = "models-dev.txt";
+
 /// The folders of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
@@ -64,6 +67,11 @@ impl Home {
     /// Where files are that can be had again: model lists.
     pub(crate) fn cache(&self) -> &Path {
         &self.cache
+    }
+
+    /// The public catalog of models, where it was fetched.
+    pub(crate) fn public_catalog(&self) -> PathBuf {
+        self.cache.join(PUBLIC_CATALOG)
     }
 
     /// Every folder that no file tool may reach.

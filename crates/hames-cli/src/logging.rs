@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use hames_agent::{Clock, SystemClock};
-use hames_tools::Secrets;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::clock::utc_stamp;
+use crate::config::Masks;
 use crate::home::create_private;
 
 /// Bytes after which a file is put aside.
@@ -31,9 +31,9 @@ const MAX_LINE_BYTES: usize = 1024 * 1024;
 const OURS: &str = "hames";
 
 /// Starts logging for the process.
-pub(crate) fn start(folder: PathBuf, secrets: Secrets, debug: bool) {
+pub(crate) fn start(folder: PathBuf, masks: Masks, debug: bool) {
     let log =
-        Log { level: if debug { Level::DEBUG } else { Level::INFO }, file: Mutex::new(Rotating::new(folder)), secrets };
+        Log { level: if debug { Level::DEBUG } else { Level::INFO }, file: Mutex::new(Rotating::new(folder)), masks };
     // Fails only where logging was started before, and then it is running.
     let _ = tracing::subscriber::set_global_default(log);
 }
@@ -41,7 +41,7 @@ pub(crate) fn start(folder: PathBuf, secrets: Secrets, debug: bool) {
 struct Log {
     level: Level,
     file: Mutex<Rotating>,
-    secrets: Secrets,
+    masks: Masks,
 }
 
 impl Subscriber for Log {
@@ -63,7 +63,7 @@ impl Subscriber for Log {
         let mut line =
             format!("{} {} {}", utc_stamp(SystemClock.now_ms()), event.metadata().level(), event.metadata().target());
         event.record(&mut Fields(&mut line));
-        let masked = self.secrets.mask(&line);
+        let masked = self.masks.mask(&line);
         let mut end = masked.len().min(MAX_LINE_BYTES);
         while !masked.is_char_boundary(end) {
             end -= 1;
@@ -165,7 +165,7 @@ mod tests {
         let log = Log {
             level: Level::INFO,
             file: Mutex::new(Rotating::new(dir.path().into())),
-            secrets: Secrets::new(vec!["sk-secret-secret".into()]),
+            masks: Masks::of(vec!["sk-secret-secret".into()]),
         };
         tracing::subscriber::with_default(log, || {
             tracing::info!(target: "hames::step", number = 3, key = "sk-secret-secret", "done\nwith it");

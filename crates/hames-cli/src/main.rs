@@ -4,6 +4,7 @@
 //! what the exit code is. It never writes into the project, and reads nothing there but what the user names and the
 //! instruction files.
 
+mod activity;
 mod approve;
 mod attach;
 mod catalog;
@@ -19,6 +20,7 @@ mod ledger;
 mod logging;
 mod output;
 mod resolve;
+mod server;
 mod signals;
 mod sys;
 mod transcript;
@@ -64,6 +66,8 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Models(args) => commands::models::run(&args, &env),
         Command::Providers { what } => commands::providers::run(what, &env),
         Command::Config { what } => commands::config::run(&what, &env),
+        Command::Serve(args) => commands::serve::run(&args, &env),
+        Command::Server { what } => commands::server::run(&what, &env),
         Command::Doctor { json } => commands::doctor::run(json, &env),
     };
     match ended {

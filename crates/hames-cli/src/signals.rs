@@ -1,4 +1,4 @@
-//! Signals that end a run: the first asks it to end, the second ends the process at once.
+//! Signals that end a run, or the server: the first asks it to end, the second ends the process at once.
 //!
 //! A thread of its own does the waiting, so that it works whatever the rest of the process is doing. The children die
 //! with us in every case: the reaper sees our end.
@@ -21,21 +21,34 @@ pub(crate) struct Signals {
     first: Arc<AtomicI32>,
 }
 
+/// What a hang-up means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HangUp {
+    /// Whoever watched is gone: the same as being asked to end.
+    Ends,
+    /// Nothing: nobody watches a server.
+    Harmless,
+}
+
 impl Signals {
-    /// Catches SIGINT, SIGTERM and SIGHUP from now on.
-    pub(crate) fn catch() -> std::io::Result<Signals> {
+    /// Catches SIGINT, SIGTERM and SIGHUP from now on. One that is harmless is caught all the same: ignored, it would be
+    /// ignored by every command too.
+    pub(crate) fn catch(hang_up: HangUp) -> std::io::Result<Signals> {
         let (reader, writer) = std::io::pipe()?;
         sys::catch_signals(writer.into(), &[sys::INTERRUPT, sys::TERMINATE, sys::HANG_UP])?;
         let signals = Signals { abort: CancellationToken::new(), code: Arc::default(), first: Arc::default() };
         let of_thread = signals.clone();
-        std::thread::Builder::new().name("signals".into()).spawn(move || of_thread.wait(reader))?;
+        std::thread::Builder::new().name("signals".into()).spawn(move || of_thread.wait(reader, hang_up))?;
         Ok(signals)
     }
 
-    fn wait(&self, mut reader: PipeReader) {
+    fn wait(&self, mut reader: PipeReader, hang_up: HangUp) {
         let mut number = [0];
         while reader.read_exact(&mut number).is_ok() {
             let number = i32::from(number[0]);
+            if number == sys::HANG_UP && hang_up == HangUp::Harmless {
+                continue;
+            }
             if self.first.swap(number, Ordering::SeqCst) != 0 {
                 sys::leave_now(exit_code(number));
             }

@@ -74,6 +74,71 @@ pub(crate) fn leave_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Closes every descriptor but the standard three: what whoever started us left open is not kept open for good.
+///
+/// Only at the very beginning, while nothing of our own is open.
+pub(crate) fn close_inherited() {
+    const FIRST: libc::c_int = 3;
+    // SAFETY: nothing in this process owns a descriptor yet, so none is closed under its owner.
+    #[cfg(target_os = "linux")]
+    if unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) } == 0 {
+        return;
+    }
+    // SAFETY: as above; a descriptor that is not open only gives an error.
+    unsafe {
+        let last = libc::sysconf(libc::_SC_OPEN_MAX).clamp(0, 65_536);
+        for fd in FIRST..libc::c_int::try_from(last).unwrap_or(1024) {
+            libc::close(fd);
+        }
+    }
+}
+
+/// Which side of [`detach`] this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The process that was there before.
+    Starter,
+    /// The new one: in a session of its own that it does not lead, so that no terminal ever becomes its own.
+    Detached,
+}
+
+/// Goes on twice: here, and as a process that nobody waits for.
+///
+/// Only while this process has one thread.
+pub(crate) fn detach() -> io::Result<Side> {
+    // SAFETY: with one thread, a forked process may do whatever this one may.
+    unsafe {
+        match libc::fork() {
+            -1 => return Err(io::Error::last_os_error()),
+            0 => {}
+            child => {
+                let mut status = 0;
+                while libc::waitpid(child, &mut status, 0) < 0
+                    && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+                {}
+                return Ok(Side::Starter);
+            }
+        }
+        if libc::setsid() < 0 {
+            libc::_exit(1);
+        }
+        match libc::fork() {
+            -1 => libc::_exit(1),
+            0 => Ok(Side::Detached),
+            _ => libc::_exit(0),
+        }
+    }
+}
+
+/// Makes `file` what is behind a standard descriptor (0 to 2).
+pub(crate) fn put_behind(file: BorrowedFd<'_>, standard: i32) -> io::Result<()> {
+    // SAFETY: replacing a standard descriptor leaves every owner of another one alone; std never closes these.
+    match unsafe { libc::dup2(file.as_raw_fd(), standard) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a descriptor has room for a write now.
 pub(crate) fn is_writable(fd: BorrowedFd<'_>) -> bool {
     let mut asked = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };

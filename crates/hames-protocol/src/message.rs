@@ -46,6 +46,18 @@ pub enum Delivery {
     Queue,
 }
 
+impl std::str::FromStr for Delivery {
+    type Err = crate::UnknownName;
+    fn from_str(text: &str) -> Result<Self, crate::UnknownName> {
+        match text.to_ascii_lowercase().as_str() {
+            "interrupt" => Ok(Delivery::Interrupt),
+            "steer" => Ok(Delivery::Steer),
+            "queue" => Ok(Delivery::Queue),
+            _ => Err(crate::UnknownName { given: text.into(), allowed: "queue, steer, interrupt" }),
+        }
+    }
+}
+
 /// A message that waits for delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pending {

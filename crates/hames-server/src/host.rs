@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hames_agent::{Agent, Clock};
-use hames_protocol::api::{Configuration, Models, Providers};
+use hames_protocol::api::{Configuration, Models, Providers, RunTerms};
 use hames_protocol::{Approver, Failure, InstructionFile, ModelInfo, SessionId, SessionState, Settings};
 use hames_tools::{FsProvider, ShellProvider};
 
@@ -17,8 +17,10 @@ pub struct RunJob {
     pub folder: PathBuf,
     /// The session as it is: its own settings, open proposals, what became of earlier ones.
     pub state: SessionState,
-    /// Who is asked where a call needs a decision.
+    /// Who is asked where a call needs a decision, unless the terms or the configuration say that nobody is.
     pub approver: Arc<dyn Approver>,
+    /// What the sender of its message asked for.
+    pub terms: RunTerms,
 }
 
 /// A run that can begin: everything that is frozen for its life.

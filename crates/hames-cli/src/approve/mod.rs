@@ -19,7 +19,7 @@ use terminal::Terminal;
 pub(crate) const BY_FLAG: &str = "flag";
 
 /// Says yes, each time for this once: nothing is remembered.
-struct Yes;
+pub(crate) struct Yes;
 
 #[async_trait]
 impl Approver for Yes {

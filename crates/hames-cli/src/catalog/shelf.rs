@@ -9,7 +9,7 @@ use hames_model::ModelList;
 use hames_model::catalog::{Catalog, ListedModel, Section};
 
 use crate::config::{Provider, shown_url};
-use crate::home::create_private;
+use crate::home::{PUBLIC_CATALOG, create_private};
 
 /// Bytes of a kept file that are read; a larger one is none of ours.
 const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
@@ -121,7 +121,7 @@ impl Shelf {
     }
 
     fn public_file(&self) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join("models-dev.txt"))
+        Some(self.folder.as_ref()?.join(PUBLIC_CATALOG))
     }
 }
 

@@ -201,7 +201,7 @@ fn as_text(config: &Config, home: &Home) -> Vec<String> {
     lines
 }
 
-fn as_json(config: &Config, home: &Home) -> Value {
+pub(crate) fn as_json(config: &Config, home: &Home) -> Value {
     let providers: Map<String, Value> = config
         .providers
         .iter()

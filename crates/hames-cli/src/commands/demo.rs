@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hames_protocol::{Mode, Settings};
+use hames_protocol::{Delivery, Mode, Settings};
 use hames_testkit::{Script, Turn, blocking};
 use serde_json::json;
 
@@ -59,6 +59,7 @@ fn play(args: &DemoArgs, env: &Env) -> Result<u8, Stop> {
         folder: folder.clone(),
         which: Which::New,
         flags: Settings { model: "demo/scripted".parse().ok(), mode: Some(Mode::Build), ..Settings::default() },
+        delivery: Delivery::Queue,
         approve: Some(Approve::Deny),
         person: Person::Absent,
         shown: if args.json { Shown::Json(Deltas::Shown) } else { Shown::Text },

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hames_agent::{Clock, SystemClock};
+use hames_client::Place;
 use hames_model::ModelList;
 use hames_model::catalog::Catalog;
 use hames_protocol::{ErrorClass, Failure, LogError};
@@ -24,6 +25,7 @@ use crate::exit::{self, Stop};
 use crate::home::{Home, create_private};
 use crate::output::text::{count, failure_lines};
 use crate::output::{Out, Style, clean};
+use crate::server::{finder, holder};
 use crate::sys;
 
 /// Bytes that are written to see whether the disk takes them: what a step of a run may need at once.
@@ -58,6 +60,7 @@ pub(crate) fn run(as_json: bool, env: &Env) -> Result<u8, Stop> {
     if is_writable {
         show(database(&home))?;
     }
+    show(vec![server(&home)?])?;
     show(vec![shell(), git(), terminal(env)])?;
     if sys::user_id() == 0 {
         show(vec![Check::odd("user", "running as root: commands of the agent run as root too")])?;
@@ -182,6 +185,51 @@ fn database(home: &Home) -> Vec<Check> {
         }
     };
     opened.notices.into_iter().map(|notice| Check::odd("database", notice)).chain([found, locks]).collect()
+}
+
+/// Whether the local server runs, can be trusted, and is of this version.
+fn server(home: &Home) -> Result<Check, Stop> {
+    let place = Place::of(home.data());
+    let existing = std::iter::once(place.server_lock()).chain(place.sockets());
+    let existing = existing.filter(|file| file.parent().is_some_and(Path::exists));
+    if let Some(error) = existing.filter_map(|file| place.prepare(&file).err()).next() {
+        return Ok(Check::bad(
+            "server",
+            error.to_string(),
+            "until then no server starts; `hames run` works without one",
+        ));
+    }
+    let Some(note) = holder(&place) else {
+        let left = place.sockets().into_iter().find(|socket| socket.exists());
+        return Ok(match left {
+            Some(socket) => Check::odd(
+                "server",
+                format!("none runs; a dead one left {}, which the next replaces", socket.display()),
+            ),
+            None => Check::good("server", "none runs; `hames serve` starts one"),
+        });
+    };
+    let found = super::runtime()?.block_on(finder(home).connect());
+    Ok(match found {
+        Ok(found) if found.health.version == env!("CARGO_PKG_VERSION") => {
+            Check::good("server", format!("process {} at {}", found.health.pid, found.client.place()))
+        }
+        Ok(found) => Check::odd(
+            "server",
+            format!(
+                "process {} is Hames {}, this is {}",
+                found.health.pid,
+                found.health.version,
+                env!("CARGO_PKG_VERSION")
+            ),
+        )
+        .with_remedy("`hames server restart` starts this version once no run goes on"),
+        Err(error) => Check::bad(
+            "server",
+            format!("process {} holds the server's lock, and {error}", note.pid),
+            format!("`hames server logs` may say why; `kill {}` ends it, and the next client starts another", note.pid),
+        ),
+    })
 }
 
 /// The first line of what a program says of its version; `None` where it does not run.

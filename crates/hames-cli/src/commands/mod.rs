@@ -10,6 +10,8 @@ pub(crate) mod grants;
 pub(crate) mod models;
 pub(crate) mod providers;
 pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod server;
 pub(crate) mod sessions;
 
 use std::path::{Path, PathBuf};

@@ -129,6 +129,26 @@ async fn fresh_public(config: &Config, env: &Env, anew: bool, groups: &[Group<'_
     fetch_public(config, env).await?.err()
 }
 
+/// A model and all that is known of it.
+pub(crate) struct Known {
+    pub(crate) model: ModelRef,
+    /// As `hames models --json` prints it.
+    pub(crate) facts: Value,
+}
+
+/// Every model one can choose, by provider. Lists that are fresh are not asked for again.
+pub(crate) async fn rows(config: &Config, env: &Env, home: &Home) -> Vec<Known> {
+    let groups = ask(config, env, false).await;
+    let shelf = reread(config, home);
+    let default = config.choose(None, None).ok().map(|chosen| chosen.info.model);
+    let known = groups.iter().flat_map(|group| {
+        let at_ms = group.listed.as_ref().map(|(at_ms, _)| *at_ms);
+        let rows = group.rows(&shelf, default.as_ref(), None);
+        rows.into_iter().map(move |row| Known { facts: row.json(at_ms), model: row.model }).collect::<Vec<_>>()
+    });
+    known.collect()
+}
+
 /// The model of this folder's last session, where there is one.
 fn current(home: &Home) -> Option<ModelRef> {
     // Looking must not make a database.

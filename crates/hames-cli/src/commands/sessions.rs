@@ -1,14 +1,17 @@
 //! `hames sessions`: what is kept, shown, searched, renamed, moved, copied, cut, deleted, exported and imported. Reading never writes: a run that a death
 //! left open stays so until somebody continues the session.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use hames_agent::{Clock, SystemClock};
-use hames_protocol::{Envelope, Mode};
+use hames_protocol::api::SessionActivity;
+use hames_protocol::{Envelope, Mode, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, Exported, Imported, SessionInfo, Store};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::activity::{Activity, of_sessions};
 use crate::cli::{SessionsArgs, SessionsCommand};
 use crate::clock::local_minute;
 use crate::engine::with_store;
@@ -26,13 +29,16 @@ const PAGE: usize = 64;
 pub(crate) fn run(args: SessionsArgs, env: &Env) -> Result<u8, Stop> {
     let home = Home::find(env)?;
     let folder = super::folder(args.dir.as_deref())?;
-    with_store(&home, |store| act(args.what, store, &folder, env))
+    with_store(&home, |store| act(args.what, store, &home, &folder, env))
 }
 
-fn act(what: SessionsCommand, store: &Store, folder: &Path, env: &Env) -> Result<u8, Stop> {
+fn act(what: SessionsCommand, store: &Store, home: &Home, folder: &Path, env: &Env) -> Result<u8, Stop> {
     let mut out = Out::new();
     match what {
-        SessionsCommand::List { all, json } => list(store, folder, all, json, &mut out)?,
+        SessionsCommand::List { all, json } => {
+            let held = of_sessions(store, home)?;
+            list(store, folder, all, json, &held, &mut out)?;
+        }
         SessionsCommand::Show { session, json, runs } => {
             let info = existing(store, folder, &session)?;
             match (runs, json) {
@@ -124,6 +130,11 @@ struct View<'a> {
     model: Option<&'a str>,
     mode: Option<Mode>,
     first_line: &'a str,
+    /// Only in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<SessionActivity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_by: Option<&'a str>,
 }
 
 impl<'a> View<'a> {
@@ -140,14 +151,29 @@ impl<'a> View<'a> {
             model: info.model.as_deref(),
             mode: info.mode,
             first_line: &info.first_line,
+            state: None,
+            held_by: None,
         }
+    }
+
+    fn listed(mut self, activity: Option<&'a Activity>) -> Self {
+        self.state = Some(activity.map(|activity| activity.state).unwrap_or_default());
+        self.held_by = activity.map(|activity| activity.holder.as_str());
+        self
     }
 }
 
-fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> Result<(), Stop> {
+fn list(
+    store: &Store,
+    folder: &Path,
+    all: bool,
+    json: bool,
+    held: &HashMap<SessionId, Activity>,
+    out: &mut Out,
+) -> Result<(), Stop> {
     let sessions = store.list(if all { None } else { Some(folder) })?;
     if json {
-        return sessions.iter().try_for_each(|info| out.json(&View::of(info)));
+        return sessions.iter().try_for_each(|info| out.json(&View::of(info).listed(held.get(&info.id))));
     }
     if sessions.is_empty() {
         let place = if all { String::new() } else { format!(" in {}", folder.display()) };
@@ -161,7 +187,10 @@ fn list(store: &Store, folder: &Path, all: bool, json: bool, out: &mut Out) -> R
         let model = info.model.as_deref().map(clean::line).unwrap_or_default();
         let gone = if info.folder_missing { " (gone)" } else { "" };
         let place = if all { format!("  {}{gone}", clean::line(&info.folder)) } else { String::new() };
-        let line = format!("{name:<width$}  {}  {runs:>8}  {mode:<7}  {model}{place}", local_minute(info.updated_at));
+        let now = held.get(&info.id).and_then(Activity::text).map(|text| format!("  [{}]", clean::line(&text)));
+        let now = now.unwrap_or_default();
+        let at = local_minute(info.updated_at);
+        let line = format!("{name:<width$}  {at}  {runs:>8}  {mode:<7}  {model}{place}{now}");
         out.line(line.trim_end())?;
     }
     Ok(())

@@ -13,6 +13,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::policy::{Approve, FileRule};
 use super::read::Reader;
+use super::server::FileServer;
 use super::web::FileWeb;
 use crate::exit::Stop;
 
@@ -70,6 +71,8 @@ pub(crate) struct FileConfig {
     pub(crate) guard: Option<At<GuardSettings>>,
     /// From when on making the database smaller is suggested.
     pub(crate) vacuum: VacuumThresholds,
+    /// How long the server stays.
+    pub(crate) server: FileServer,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

@@ -5,7 +5,7 @@
 
 /// Of the file.
 pub(crate) const ROOT: &[&str] =
-    &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard", "database"];
+    &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard", "database", "server"];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -80,6 +80,9 @@ pub(crate) const GUARD: &[&str] = &[
 /// Of `database`.
 pub(crate) const DATABASE: &[&str] = &["vacuum_free_percent", "vacuum_free_mb"];
 
+/// Of `server`.
+pub(crate) const SERVER: &[&str] = &["idle_exit"];
+
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];
 
@@ -97,6 +100,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("/web", WEB),
     ("/guard", GUARD),
     ("/database", DATABASE),
+    ("/server", SERVER),
 ];
 
 #[cfg(test)]

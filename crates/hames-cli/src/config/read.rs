@@ -59,6 +59,7 @@ impl Reader<'_> {
                     config.guard = Some(self.at(&property.value, guard));
                 }
                 "database" => config.vacuum = self.database(&property.value, key)?,
+                "server" => config.server = self.server(&property.value, key)?,
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@ use hames_protocol::{Approver, BlobSource, Failure, Mode, Part, SessionId, Setti
 use hames_tools::{LockTable, Rule};
 use hames_workspace::files::remove_staged_beside;
 
-use super::{Ground, Setup, unfinished};
+use super::{Ground, Setup, in_force, unfinished};
 use crate::attach::Attachment;
 use crate::clock::local_date;
 use crate::config::Chosen;
@@ -53,7 +53,7 @@ impl Job<'_> {
             commands: self.ground.env,
             locks: Arc::new(LockTable::default()),
         };
-        let settings = setup.in_force(&session.state().settings);
+        let settings = in_force(&self.chosen, &session.state().settings);
         let mut outfit = setup.make(&settings)?;
         unfinished(&session.finish_changes(&mut outfit.agent, &self.watch).await?);
         let mode = settings.mode.unwrap_or_default();

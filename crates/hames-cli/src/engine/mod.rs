@@ -19,7 +19,7 @@ use crate::home::Home;
 use crate::output::{clean, say};
 
 pub(crate) use job::{Ended, Job};
-pub(crate) use setup::Setup;
+pub(crate) use setup::{Setup, in_force, myself};
 
 /// The hidden name under which this program is its own reaper.
 pub(crate) const REAPER: &str = "__reap";
@@ -92,6 +92,6 @@ pub(crate) fn unfinished(finished: &Finished) {
     }
 }
 
-fn internal(error: impl std::fmt::Display) -> Failure {
+pub(crate) fn internal(error: impl std::fmt::Display) -> Failure {
     Failure::new(hames_protocol::ErrorClass::Internal, error.to_string())
 }

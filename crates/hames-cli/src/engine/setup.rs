@@ -41,12 +41,6 @@ pub(crate) struct Outfit {
 }
 
 impl Setup<'_> {
-    /// What holds for a run from its beginning to its end: the session's settings, and for what they leave open those of
-    /// the model it runs with. They are never the session's own, so that the next model does not inherit them.
-    pub(crate) fn in_force(&self, session: &Settings) -> Settings {
-        in_force(self.chosen, session)
-    }
-
     /// Reads the instruction files and puts the agent together.
     pub(crate) fn make(self, in_force: &Settings) -> Result<Outfit, Failure> {
         let instructions = hames_skills::load_instructions(self.folder);
@@ -99,7 +93,8 @@ impl Setup<'_> {
     }
 }
 
-/// The settings a run has: the session's, and for what they leave open those of the model it runs with.
+/// What holds for a run from its beginning to its end: the session's settings, and for what they leave open those of the
+/// model it runs with. They are never the session's own, so that the next model does not inherit them.
 pub(crate) fn in_force(chosen: &Chosen, session: &Settings) -> Settings {
     let sampling = session.sampling().or(chosen.sampling);
     Settings {
@@ -120,7 +115,7 @@ fn recorded(file: &hames_skills::Instructions) -> InstructionFile {
 }
 
 /// This very program, also where its file was replaced since it was started.
-fn myself() -> Option<PathBuf> {
+pub(crate) fn myself() -> Option<PathBuf> {
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { Some(running) } else { std::env::current_exe().ok() }
 }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use hames_protocol::{
-    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, LoopStopped, Nudge, Part, RunResult,
-    TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass, Usage,
+    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, LoopStopped, Nudge, OpenBlock, OpenKind,
+    Part, RunResult, TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass, Usage,
 };
 
 use super::Style;
@@ -27,6 +27,8 @@ pub(crate) struct Text {
     labels: HashMap<CallId, String>,
     /// The block of text being printed: its step, its index, and the bytes of it seen so far.
     open: Option<(Option<u32>, u32, usize)>,
+    /// The step and index of the last block that was printed to its end.
+    closed: Option<(Option<u32>, u32)>,
     cleaner: Cleaner,
     /// Whether the last character printed ended a line; true before the first.
     line_ended: bool,
@@ -43,6 +45,7 @@ impl Text {
             session,
             labels: HashMap::new(),
             open: None,
+            closed: None,
             cleaner: Cleaner::default(),
             line_ended: true,
             done: None,
@@ -63,6 +66,10 @@ impl Text {
         match &envelope.event {
             Event::TextDelta(delta) if own => self.text(envelope.step, delta),
             Event::TextDone(done) if own => self.text_done(envelope.step, done),
+            Event::StepSnapshot(snapshot) if own => {
+                let texts = snapshot.blocks.iter().filter(|block| block.kind == OpenKind::Text);
+                texts.for_each(|block| self.catch_up(envelope.step, block));
+            }
             Event::StepDone(done) => self.spent.add(done.cost.as_ref()),
             Event::CompactionAsked(asked) => self.spent.add(asked.cost.as_ref()),
             Event::ToolCall(call) => {
@@ -167,7 +174,25 @@ impl Text {
         if let Some(rest) = done.text.get(seen..) {
             self.print(rest);
         }
+        self.closed = Some((step, done.index));
         self.close_block();
+    }
+
+    /// What an open block has so far, for whoever came in its middle or was away: only what was not printed yet.
+    fn catch_up(&mut self, step: Option<u32>, block: &OpenBlock) {
+        let seen = match self.open {
+            Some((open_step, index, _)) if open_step == step && block.index < index => return,
+            Some((open_step, index, seen)) if (open_step, index) == (step, block.index) => seen,
+            _ if self.closed.is_some_and(|(closed, index)| closed == step && block.index <= index) => return,
+            _ => {
+                self.close_block();
+                0
+            }
+        };
+        if let Some(rest) = block.text.get(seen..) {
+            self.print(rest);
+            self.open = Some((step, block.index, block.text.len()));
+        }
     }
 
     fn print(&mut self, text: &str) {

@@ -1,5 +1,7 @@
 //! `hames run`: a task in, an answer out. Everything that can be wrong is found before a session is touched.
 
+mod join;
+
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,29 +10,35 @@ use std::time::Duration;
 
 use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
-use hames_protocol::{ErrorClass, GuardChange, GuardLevel, GuardSettings, Sampler, SessionId, Settings, ThinkingLevel};
-use hames_store::{Lease, Store};
+use hames_client::{Client, Finder, Place};
+use hames_protocol::api::RunAnswers;
+use hames_protocol::{
+    Delivery, ErrorClass, GuardChange, GuardLevel, GuardSettings, LogError, Sampler, SessionId, Settings, ThinkingLevel,
+};
+use hames_store::{Lease, SessionInfo, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
 
+use self::join::{Answers, Guest, Left};
 use crate::approve::{Person, approver};
 use crate::attach::{self, Attachment};
 use crate::catalog::refresh::{self, Noticing};
 use crate::catalog::{age, missing};
 use crate::cli::{Cli, RunArgs};
-use crate::config::{Approve, Chosen, Config};
+use crate::config::{Approve, Chosen, Config, Masks};
 use crate::engine::{Ended, Ground, Job, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
 use crate::logging;
 use crate::output::json::{Deltas, JsonLines, print_failure};
-use crate::output::printer::Printer;
+use crate::output::printer::{Printer, Sink};
 use crate::output::text::{self, Text};
 use crate::output::watch::{Renderer, Screen};
 use crate::output::{Style, clean, say, say_failure};
 use crate::resolve::{Named, first_name, named, settings_of};
-use crate::signals::Signals;
+use crate::server::{HOLDER, finder, last_args, starter};
+use crate::signals::{HangUp, Signals};
 
 /// Bytes of a prompt from standard input: far more than any window holds.
 const MAX_PROMPT_BYTES: u64 = 10 * 1024 * 1024;
@@ -80,6 +88,8 @@ pub(crate) struct Request {
     /// What the flags set.
     pub(crate) flags: Settings,
     pub(crate) shown: Shown,
+    /// How it reaches a run that goes on.
+    pub(crate) delivery: Delivery,
     /// What becomes of questions; the configuration says where this does not.
     pub(crate) approve: Option<Approve>,
     /// Who could answer one.
@@ -123,6 +133,7 @@ impl Request {
                 (true, false) => Shown::Json(Deltas::Shown),
                 (true, true) => Shown::Json(Deltas::LeftOut),
             },
+            delivery: args.delivery.unwrap_or_default(),
             approve: args.approve,
             person,
         })
@@ -159,22 +170,22 @@ impl Request {
         let rules = config.file.rules_in(&self.folder, env)?;
         let secrets = Secrets::new(config.secrets());
         self.mask(&secrets);
-        logging::start(home.logs(), secrets, env.is_on("HAMES_DEBUG"));
-        let signals = Signals::catch().map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
+        logging::start(home.logs(), Masks::of(config.secrets()), env.is_on("HAMES_DEBUG"));
+        let signals =
+            Signals::catch(HangUp::Ends).map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
         with_store(home, |store| self.run_on(Ground { env, home, config, store }, rules, &signals))
     }
 
     fn run_on(self, ground: Ground<'_>, rules: Vec<Rule>, signals: &Signals) -> Result<u8, Stop> {
         let shown = self.shown;
-        let target = self.target(ground.store, ground.config)?;
+        let target = match self.target(ground.store, ground.config)? {
+            Where::Here(target) => *target,
+            Where::Server(info) => return self.run_at(ground, &info, signals),
+        };
         let chosen = target.chosen.clone();
-        say_missing(&chosen, ground.config);
-        if let Some(level) = self.flags.thinking_level.filter(|_| chosen.provider.thinking.is_none()) {
-            say(&unsent(level, &chosen.provider.name, ground.config));
-        }
+        self.say_odd(&chosen, ground.config);
         let closed = CancellationToken::new();
-        let printer =
-            Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))?;
+        let printer = printer(&closed)?;
         let runtime = super::runtime()?;
         let ended = runtime.block_on(async {
             let answering = CancellationToken::new();
@@ -194,23 +205,55 @@ impl Request {
             }
             run.await
         });
-        let printed = printer.finish(&signals.abort);
-        let was_closed = closed.is_cancelled();
-        match ended {
-            // The answer is lost to whoever asked for it, though the session has it: never a success.
-            _ if printed.is_err() && !signals.came() => Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed)),
-            Err(_) if was_closed => Err(Stop::OutputClosed),
-            Err(failure) => Err(failure.into()),
-            Ok(Ended { end, proposals }) => {
-                if shown == Shown::Text && proposals > 0 {
-                    say(&proposed(proposals));
-                }
-                if end.failure.is_some_and(|failure| failure.class == ErrorClass::ModelNotFound) {
-                    runtime.block_on(say_near(&chosen, ground));
-                }
-                Ok(u8::try_from(end.exit_code).unwrap_or(exit::MODEL))
-            }
+        let ended = ended.map_err(Stop::from).map(|Ended { end, proposals }| Left {
+            exit_code: end.exit_code,
+            proposals,
+            failure: end.failure.map(|failure| failure.class),
+        });
+        let not_found = Showing { printer, closed, shown, signals }.end(ended)?;
+        if not_found.model_not_found {
+            runtime.block_on(say_near(&chosen, ground));
         }
+        Ok(not_found.code)
+    }
+
+    /// Says what is odd about the model and what is asked of it.
+    fn say_odd(&self, chosen: &Chosen, config: &Config) {
+        say_missing(chosen, config);
+        if let Some(level) = self.flags.thinking_level.filter(|_| chosen.provider.thinking.is_none()) {
+            say(&unsent(level, &chosen.provider.name, config));
+        }
+    }
+
+    /// The same in the server, which holds the session.
+    fn run_at(self, ground: Ground<'_>, info: &SessionInfo, signals: &Signals) -> Result<u8, Stop> {
+        let shown = self.shown;
+        let settings = settings_of(info).patched(&self.flags);
+        // The server chooses; what is known here is only said.
+        let chosen = ground.config.choose(self.flags.model.as_ref(), Some(&settings)).ok();
+        chosen.iter().for_each(|chosen| self.say_odd(chosen, ground.config));
+        let closed = CancellationToken::new();
+        let printer = printer(&closed)?;
+        let runtime = super::runtime()?;
+        let ended = runtime.block_on(async {
+            let args = last_args(&Place::of(ground.home.data()));
+            let finder = finder(ground.home).starting(starter(&args));
+            let found = finder.connect_or_start().await?;
+            found.note().iter().for_each(|note| say(&format!("hames: {note}")));
+            let run = self.guest(ground, info, found.client, finder, &printer, signals).run();
+            tokio::pin!(run);
+            tokio::select! {
+                biased;
+                ended = &mut run => return ended,
+                () = closed.cancelled() => signals.abort.cancel(),
+            }
+            run.await
+        });
+        let end = Showing { printer, closed, shown, signals }.end(ended)?;
+        if let (true, Some(chosen)) = (end.model_not_found, &chosen) {
+            runtime.block_on(say_near(chosen, ground));
+        }
+        Ok(end.code)
     }
 
     /// Keys go out in headers only: also not where a person pasted or attached one.
@@ -238,13 +281,7 @@ impl Request {
         let sink = printer.sink();
         let style = Style::for_stderr(ground.env);
         let approve = self.approve.unwrap_or_else(|| ground.config.approve());
-        let renderer = match self.shown {
-            Shown::Text => {
-                let text = Text::new(sink.clone(), style, target.name.clone());
-                Renderer::Text(Box::new(text))
-            }
-            Shown::Json(deltas) => Renderer::Json(JsonLines::new(sink.clone(), deltas)),
-        };
+        let screen = self.screen(ground.env, &target.name, &sink, signals);
         Job {
             ground,
             folder: self.folder,
@@ -255,7 +292,7 @@ impl Request {
             approver: approver(approve, self.person, sink.clone(), style),
             prompt: self.prompt,
             attachments: self.attachments,
-            watch: Arc::new(Noticing::new(Arc::new(Screen::new(renderer, sink, signals.abort.clone())), answering)),
+            watch: Arc::new(Noticing::new(Arc::new(screen), answering)),
             control: RunControl {
                 abort: signals.abort.clone(),
                 aborted_code: Arc::clone(&signals.code),
@@ -264,11 +301,57 @@ impl Request {
         }
     }
 
-    /// Finds or makes the session, and takes the right to write it.
-    fn target(&self, store: &Store, config: &Config) -> Result<Target, Stop> {
+    /// What shows the run.
+    fn screen(&self, env: &Env, session: &str, sink: &Sink, signals: &Signals) -> Screen {
+        let renderer = match self.shown {
+            Shown::Text => {
+                let text = Text::new(sink.clone(), Style::for_stderr(env), session.to_owned());
+                Renderer::Text(Box::new(text))
+            }
+            Shown::Json(deltas) => Renderer::Json(JsonLines::new(sink.clone(), deltas)),
+        };
+        Screen::new(renderer, sink.clone(), signals.abort.clone())
+    }
+
+    fn guest<'s>(
+        self,
+        ground: Ground<'_>,
+        info: &SessionInfo,
+        client: Client,
+        finder: Finder,
+        printer: &Printer,
+        signals: &'s Signals,
+    ) -> Guest<'s> {
+        let sink = printer.sink();
+        let watch = Arc::new(self.screen(ground.env, &info.name, &sink, signals));
+        let answers = match (self.approve.unwrap_or_else(|| ground.config.approve()), self.person) {
+            (Approve::Allow, _) => Answers::Terms(RunAnswers::Allow),
+            (Approve::Ask, Person::Present) => {
+                Answers::Person(approver(Approve::Ask, Person::Present, sink, Style::for_stderr(ground.env)))
+            }
+            (Approve::Ask, Person::Absent) | (Approve::Deny, _) => Answers::Terms(RunAnswers::Nobody),
+        };
+        Guest {
+            client,
+            finder,
+            session: info.id.clone(),
+            name: info.name.clone(),
+            prompt: self.prompt,
+            attachments: self.attachments,
+            patch: self.flags,
+            delivery: self.delivery,
+            answers,
+            environment: ground.env.without(&ground.config.key_vars()).into_iter().collect(),
+            watch,
+            signals,
+        }
+    }
+
+    /// Finds or makes the session, and takes the right to write it; or says that the server has that.
+    fn target(&self, store: &Store, config: &Config) -> Result<Where, Stop> {
         let holder = "hames run";
         let info = match &self.which {
-            Which::New => return self.new_session(store, config, &first_name(&self.prompt), holder),
+            Which::New => return self.new_session(store, config, &first_name(&self.prompt), holder).map(Where::here),
             Which::Last => store.last(&self.folder)?.ok_or_else(|| {
                 Stop::usage(format!(
                     "there is no session in {} to continue; leave -c out to begin one",
@@ -277,13 +360,16 @@ impl Request {
             })?,
             Which::Named(name) => match named(store, &self.folder, name)? {
                 Named::Existing(info) => *info,
-                Named::New(name) => return self.new_session(store, config, &name, holder),
+                Named::New(name) => return self.new_session(store, config, &name, holder).map(Where::here),
             },
         };
-        let lease = store.lease(&info.id, holder)?;
+        let lease = match store.lease(&info.id, holder) {
+            Err(LogError::Busy(_)) if is_at_server(store, &info.id)? => return Ok(Where::Server(Box::new(info))),
+            taken => taken?,
+        };
         let settings = settings_of(&info);
         let chosen = config.choose(self.flags.model.as_ref(), Some(&settings.patched(&self.flags)))?;
-        Ok(Target { session: info.id, name: info.name, chosen, patch: self.flags.clone(), _lease: lease })
+        Ok(Where::here(Target { session: info.id, name: info.name, chosen, patch: self.flags.clone(), _lease: lease }))
     }
 
     fn new_session(&self, store: &Store, config: &Config, name: &str, holder: &str) -> Result<Target, Stop> {
@@ -296,6 +382,51 @@ impl Request {
         };
         let (info, lease) = store.create(name, &self.folder, born, SystemClock.now_ms(), holder)?;
         Ok(Target { session: info.id, name: info.name, chosen, patch: Settings::default(), _lease: lease })
+    }
+}
+
+fn printer(closed: &CancellationToken) -> Result<Printer, Stop> {
+    Printer::start(closed.clone()).map_err(|e| Stop::storage(format!("the output cannot be used: {e}")))
+}
+
+/// What is left to do where a run was shown.
+struct Showing<'a> {
+    printer: Printer,
+    /// Fired where nobody reads any more.
+    closed: CancellationToken,
+    shown: Shown,
+    signals: &'a Signals,
+}
+
+/// How the command ends.
+struct End {
+    code: u8,
+    /// The provider did not know the model.
+    model_not_found: bool,
+}
+
+impl Showing<'_> {
+    /// Waits for the output, says what is left to be said, and finds the exit code.
+    fn end(self, ended: Result<Left, Stop>) -> Result<End, Stop> {
+        let printed = self.printer.finish(&self.signals.abort);
+        let was_closed = self.closed.is_cancelled();
+        match ended {
+            // The answer is lost to whoever asked for it, though the session has it: never a success.
+            _ if printed.is_err() && !self.signals.came() => {
+                Err(printed.map_or_else(Stop::from, |()| Stop::OutputClosed))
+            }
+            Err(_) if was_closed => Err(Stop::OutputClosed),
+            Err(stop) => Err(stop),
+            Ok(Left { exit_code, proposals, failure }) => {
+                if self.shown == Shown::Text && proposals > 0 {
+                    say(&proposed(proposals));
+                }
+                Ok(End {
+                    code: u8::try_from(exit_code).unwrap_or(exit::MODEL),
+                    model_not_found: failure == Some(ErrorClass::ModelNotFound),
+                })
+            }
+        }
     }
 }
 
@@ -348,6 +479,25 @@ fn proposed(count: usize) -> String {
          makes {them}, `hames changes discard` drops {them}",
         text::count(count as u64)
     )
+}
+
+/// Where a run takes place.
+enum Where {
+    /// In this process.
+    Here(Box<Target>),
+    /// In the server, which holds the session.
+    Server(Box<SessionInfo>),
+}
+
+impl Where {
+    fn here(target: Target) -> Where {
+        Where::Here(Box::new(target))
+    }
+}
+
+/// Whether the local server holds the session.
+fn is_at_server(store: &Store, session: &SessionId) -> Result<bool, Stop> {
+    Ok(store.in_use()?.iter().any(|held| held.session == *session && held.holder == HOLDER))
 }
 
 /// The session a run writes.
