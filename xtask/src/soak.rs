@@ -26,7 +26,7 @@ struct Suite {
     args: &'static [&'static str],
 }
 
-const SUITES: [Suite; 13] = [
+const SUITES: [Suite; 15] = [
     Suite { name: "kill_9", args: &["-p", "hames-cli", "--test", "it", "crash::life"] },
     Suite { name: "cli_chaos", args: &["-p", "hames-cli", "--test", "it", "crash::chaos"] },
     Suite { name: "cli_kit_provider", args: &["-p", "hames-cli", "--test", "it", "crash::reference"] },
@@ -37,6 +37,8 @@ const SUITES: [Suite; 13] = [
         args: &["-p", "hames-agent", "--test", "it", "--", "--skip", "soak::", "--skip", "streams::"],
     },
     Suite { name: "providers_refuse", args: &["-p", "hames-testkit"] },
+    Suite { name: "client_cuts", args: &["-p", "hames-client"] },
+    Suite { name: "api_over_http", args: &["-p", "hames-server", "--test", "it", "http::"] },
     Suite { name: "store", args: &["-p", "hames-store"] },
     Suite { name: "workspace", args: &["-p", "hames-workspace"] },
     Suite { name: "model", args: &["-p", "hames-model"] },

@@ -78,6 +78,12 @@ impl Finder {
         self
     }
 
+    /// The same, for a client that speaks another version of the API than this crate.
+    pub fn speaking(mut self, api: ApiVersion) -> Self {
+        self.ours = api;
+        self
+    }
+
     /// The running server; [`ClientError::Unreachable`] where there is none.
     pub async fn connect(&self) -> Result<Found, ClientError> {
         let client = Client::new(Arc::new(Socket::unix(self.place.sockets())));

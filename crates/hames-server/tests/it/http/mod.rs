@@ -1,0 +1,9 @@
+//! The API over real sockets.
+
+mod alike;
+mod door;
+mod fuzz;
+mod kit;
+mod limits;
+mod rows;
+mod unix;

@@ -1,0 +1,3 @@
+//! The server from outside: real sockets, a real store.
+
+mod http;
