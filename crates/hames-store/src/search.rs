@@ -33,7 +33,7 @@ const ORDINAL_BITS: u32 = 21;
 /// The latest time that is told from later ones: the year 2109.
 const AT_MAX: u64 = (1 << 42) - 1;
 /// How far a clock may have been set back while a session went on.
-const CLOCK_SLACK_MS: u64 = 24 * 60 * 60 * 1000;
+const CLOCK_SLACK_MS: u64 = 60 * 60 * 1000;
 /// Characters of a snippet before and after its match.
 const BEFORE: usize = 40;
 const AFTER: usize = 100;
