@@ -19,8 +19,12 @@ struct Log {
 
 impl Log {
     fn push(&mut self, event: serde_json::Value) {
+        self.record(serde_json::from_value(event).unwrap());
+    }
+
+    fn record(&mut self, event: Event) {
+        assert!(!matches!(event, Event::Unknown(_)));
         self.seq += 1;
-        let event: Event = serde_json::from_value(event).unwrap();
         let envelope = Envelope { seq: Some(self.seq), ..Envelope::detached(0, event) };
         self.transcript.apply_at(self.seq, &envelope.event);
         self.state.apply(&envelope);
@@ -30,7 +34,7 @@ impl Log {
         let (id, path) = (format!("c{n}"), format!("src/{n}.rs"));
         self.push(json!({"type": "tool.call", "call_id": id, "provider_id": id, "name": "Read",
             "arguments": json!({"path": path}).to_string(), "label": {"tool": "Read", "target": path}}));
-        self.push(json!({"type": "step.done", "finish_reason": "tool_calls", "whole": true, "timings": {}}));
+        self.record(Event::step_done_for_tests("tool_calls"));
         self.push(json!({"type": "tool.done", "call_id": id, "name": "Read", "duration_ms": 1,
             "output": "let x = compute(input)?; // and some more of the line\n".repeat(8)}));
     }
@@ -112,7 +116,7 @@ fn main() {
 
     let Plan::Decide(decision) = window.plan(Moment::AtBoundary, &tight) else { panic!() };
     for event in decision.events(&vec![None; decision.keeps.len()]) {
-        log.push(serde_json::to_value(event).unwrap());
+        log.record(event);
     }
     let begin = Instant::now();
     window.sync(&log.transcript, &log.state);

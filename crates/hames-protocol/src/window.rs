@@ -22,6 +22,9 @@ pub use report::{
 /// Archives whose names are kept; the window names the newest of them.
 const ARCHIVES: usize = 8;
 
+/// Decisions between two requests that are named as causes.
+const CAUSES: usize = 16;
+
 /// Something that stays in the window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
@@ -219,7 +222,10 @@ impl WindowState {
 
     fn decided(&mut self, what: Break, seq: u64) {
         self.revision += 1;
-        self.causes.push(Cause { what, seq });
+        // The first explains the first byte that differs; more than a few explain no more.
+        if self.causes.len() < CAUSES {
+            self.causes.push(Cause { what, seq });
+        }
     }
 
     fn begin_anew(&mut self, seq: u64, checkpoint: &WindowCheckpoint) {

@@ -32,6 +32,8 @@ pub(crate) struct Entry {
     pub(crate) how: How,
     /// Estimated tokens as a stub at most; 0 for what cannot become one.
     pub(crate) stub: u64,
+    /// Estimated tokens of the names of its calls in a digest at most.
+    pub(crate) named: u64,
     /// Of a result, what the call is called.
     pub(crate) label: Label,
     /// Whether it, or something of its step, is pinned.
@@ -51,6 +53,7 @@ impl Entry {
             shown: 0,
             how: How::Omitted,
             stub: 0,
+            named: names(item),
             label,
             pinned: false,
             made: None,
@@ -119,4 +122,12 @@ impl Entry {
             Item::Tool(_) => true,
         }
     }
+}
+
+/// Estimated tokens that the names of an answer's calls have in a digest, separators and counts included.
+fn names(item: &Item) -> u64 {
+    const MOST: u64 = 16;
+    const AROUND: u64 = 2;
+    let Item::Assistant(answer) = item else { return 0 };
+    answer.calls.iter().map(|call| estimate_tokens(&call.label.to_string()).min(MOST) + AROUND).sum()
 }

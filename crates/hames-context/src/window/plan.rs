@@ -20,6 +20,8 @@ use crate::wire_rules::RuleBroken;
 const OVERSHOT: u64 = 130;
 /// The share of the usable window that a compaction has to gain.
 const LEAST_GAIN: u64 = 20;
+/// Estimated tokens that one has to gain that somebody asked for.
+const ASKED_GAIN: u64 = 64;
 
 /// What comes next.
 #[derive(Debug)]
@@ -168,7 +170,11 @@ impl Window {
         };
         let choice = terms.policy.strategy.choose(&situation);
         let must = fill > self.limits.hard || moment == Moment::Overflow;
-        let gain = (self.limits.usable / LEAST_GAIN).min(self.limits.room / 8);
+        let gain = match moment {
+            // Who asks by hand gets what there is to gain.
+            Moment::Manual => ASKED_GAIN,
+            _ => (self.limits.usable / LEAST_GAIN).min(self.limits.room / 8),
+        };
         let (shape, author) = match choice {
             Choice::Nothing => (Shape::default(), Author::Rolled),
             Choice::Tidy(sketch) => (sketch.shape, Author::Rolled),

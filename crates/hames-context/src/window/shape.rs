@@ -2,8 +2,9 @@
 
 use super::Window;
 
-/// Estimated tokens of a digest at most.
+/// Estimated tokens of a digest at most, and of its words without the calls it names.
 const DIGEST_TOKENS: u64 = 220;
+const DIGEST_WORDS: u64 = 24;
 /// Estimated tokens of the words around document and pins.
 const OPENING_TOKENS: u64 = 70;
 /// And around each pin.
@@ -31,14 +32,15 @@ impl Window {
     pub(crate) fn size(&self, shape: &Shape) -> u64 {
         let from = shape.cut.max(self.view.first);
         let mut tokens = self.limits.head + self.opening_size(shape);
-        let mut in_digest = false;
+        let mut digest = 0;
         for (at, entry) in self.entries.iter().enumerate().skip(from) {
             if at < shape.retire_below && entry.shown > 0 && entry.is_exchange() && !entry.pinned {
-                tokens += if in_digest { 0 } else { DIGEST_TOKENS };
-                in_digest = true;
+                let before = digest;
+                digest = (digest.max(DIGEST_WORDS) + entry.named).min(DIGEST_TOKENS);
+                tokens += digest - before;
                 continue;
             }
-            in_digest = false;
+            digest = 0;
             let stub = at < shape.mask_below && entry.maskable();
             tokens += if stub { entry.stub } else { entry.shown };
         }
