@@ -15,15 +15,14 @@ const MESSAGE_OVERHEAD: u64 = 4;
 
 /// Estimated tokens of a text.
 pub fn estimate_tokens(text: &str) -> u64 {
-    let mut ascii = 0u64;
-    let mut other = 0u64;
-    for byte in text.bytes() {
-        if byte < 0x80 {
-            ascii += 1;
-        } else if byte >= 0xc0 {
-            other += 1;
-        }
-    }
+    let bytes = text.as_bytes();
+    // Most texts are plain, and that is seen a word at a time.
+    let (ascii, other) = if bytes.is_ascii() {
+        (bytes.len() as u64, 0)
+    } else {
+        let count = |is: fn(u8) -> bool| bytes.iter().filter(|byte| is(**byte)).count() as u64;
+        (count(|byte| byte < 0x80), count(|byte| byte >= 0xc0))
+    };
     ascii.div_ceil(ASCII_PER_TOKEN) + other
 }
 

@@ -59,7 +59,7 @@ impl Entry {
             made: None,
         };
         if entry.call().is_some() {
-            let stub = STUB_TOKENS + estimate_tokens(&entry.label.to_string());
+            let stub = STUB_TOKENS + label_tokens(&entry.label);
             entry.stub = if tokens >= stub + LEAST_SAVED { stub } else { 0 };
         }
         entry
@@ -129,5 +129,10 @@ fn names(item: &Item) -> u64 {
     const MOST: u64 = 16;
     const AROUND: u64 = 2;
     let Item::Assistant(answer) = item else { return 0 };
-    answer.calls.iter().map(|call| estimate_tokens(&call.label.to_string()).min(MOST) + AROUND).sum()
+    answer.calls.iter().map(|call| label_tokens(&call.label).min(MOST) + AROUND).sum()
+}
+
+/// Estimated tokens of a label at most, without writing it out.
+fn label_tokens(label: &Label) -> u64 {
+    estimate_tokens(&label.tool) + estimate_tokens(&label.target) + estimate_tokens(&label.size) + 1
 }

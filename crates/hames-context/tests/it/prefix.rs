@@ -22,7 +22,7 @@ struct Provider {
 impl Provider {
     /// Takes a request; gives the first byte that differs and whether that is its end.
     fn take(&mut self, items: &[Arc<Item>]) -> (u64, bool, u64) {
-        let bodies: Vec<Vec<u8>> = items.iter().map(|item| wire(item)).collect();
+        let bodies: Vec<Vec<u8>> = items.iter().map(wire).collect();
         let mut common = 0u64;
         let mut appended = true;
         for (at, before) in self.before.iter().enumerate() {

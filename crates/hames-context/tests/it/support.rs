@@ -159,7 +159,7 @@ impl Log {
     }
 
     pub(crate) fn texts(&self) -> Vec<String> {
-        self.window.items().iter().map(|item| text(item)).collect()
+        self.window.items().iter().map(text).collect()
     }
 }
 
