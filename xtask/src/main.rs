@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything this repository does to itself.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command for people at a terminal
 
+mod api;
 mod bench;
 mod cargo;
 mod fuzz;
@@ -18,6 +19,8 @@ cargo xtask COMMAND
 
   test        everything CI checks: format, lints, docs, generated files, all tests
   generate    write the generated files (schema/)
+  api-fuzz [ARGUMENT ...]
+              schemathesis (from PATH or HAMES_SCHEMATHESIS) against a server with an empty home, some minutes
   local-model [FOLDER]
               Hames against a real model server, installed into FOLDER the first time (about 265 MB); some minutes
   snapshot FILE
@@ -35,6 +38,7 @@ fn main() -> Result<()> {
     match args.next().as_deref() {
         Some("test") => test::run(),
         Some("generate") => generate::write(),
+        Some("api-fuzz") => api::run(&args.collect::<Vec<_>>()),
         Some("local-model") => local_model::run(&args.collect::<Vec<_>>()),
         Some("snapshot") => snapshot::run(&args.collect::<Vec<_>>()),
         Some("soak") => soak::run(&args.collect::<Vec<_>>()),

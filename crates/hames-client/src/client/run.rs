@@ -1,9 +1,9 @@
 //! Messages, what waits, runs and what they leave.
 
 use hames_protocol::api::{
-    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled, Compact,
-    ContextReport, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
-    SessionView, Waiting,
+    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled,
+    DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent, SessionView,
+    Waiting,
 };
 use hames_protocol::{CallId, Pending, PendingId, RunId, SessionId};
 
@@ -126,15 +126,5 @@ impl Client {
     /// Everything a run did.
     pub async fn ledger(&self, id: &SessionId, run: &RunId) -> Result<Ledger, ClientError> {
         self.get(&["sessions", id.as_str(), "runs", run.as_str()]).receive().await
-    }
-
-    /// Makes the window smaller now, or says what that would do.
-    pub async fn compact(&self, id: &SessionId, compact: &Compact) -> Result<ContextReport, ClientError> {
-        self.post(&["sessions", id.as_str(), "compact"]).json(compact).patient().receive().await
-    }
-
-    /// What the next request would carry.
-    pub async fn context(&self, id: &SessionId) -> Result<ContextReport, ClientError> {
-        self.get(&["sessions", id.as_str(), "context"]).receive().await
     }
 }

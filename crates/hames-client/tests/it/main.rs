@@ -2,4 +2,5 @@
 
 mod find;
 mod follow;
+mod rows;
 mod server;

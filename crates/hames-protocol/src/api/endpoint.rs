@@ -113,6 +113,9 @@ pub enum ParameterKind {
     },
 }
 
+/// Bytes a parameter of the path may have.
+pub const MAX_SEGMENT: usize = 512;
+
 /// Bytes a parameter may have.
 pub const MAX_PARAMETER: usize = 4096;
 

@@ -157,7 +157,8 @@ api! {
     }
 }
 api! {
-    /// `GET /v1/sessions/{id}/log?before=…&after=…&limit=…`: a page of the log, without `after` its last events.
+    /// `GET /v1/sessions/{id}/log?before=…&after=…&limit=…`: a page of the log, without `before` and
+    /// `after` its last events, with both those between, from `before` back.
     LogPage {
         /// In order of seq.
         events: Vec<crate::Envelope>,

@@ -7,7 +7,9 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::Envelope;
-use crate::api::endpoint::{Answer, Body, COMMON_REFUSALS, ENDPOINTS, Endpoint, Parameter, ParameterKind};
+use crate::api::endpoint::{
+    Answer, Body, COMMON_REFUSALS, ENDPOINTS, Endpoint, MAX_PARAMETER, MAX_SEGMENT, Parameter, ParameterKind,
+};
 use crate::api::{API_VERSION, ApiError, ApiErrorCode};
 
 const DESCRIPTION: &str = "The API of the local server of Hames, over its unix socket or loopback TCP. Bodies are JSON in \
@@ -65,7 +67,7 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
 
 fn parameters(endpoint: &Endpoint) -> Value {
     let in_path = endpoint.path_parameters().map(
-        |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}}),
+        |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1, "maxLength": MAX_SEGMENT}}),
     );
     let in_query = endpoint.query.iter().map(parameter);
     let header = matches!(endpoint.answer, Answer::Events).then(|| {
@@ -80,8 +82,10 @@ fn parameters(endpoint: &Endpoint) -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
-        ParameterKind::Text if parameter.is_required => json!({"type": "string", "minLength": 1}),
-        ParameterKind::Text => json!({"type": "string"}),
+        ParameterKind::Text if parameter.is_required => {
+            json!({"type": "string", "minLength": 1, "maxLength": MAX_PARAMETER})
+        }
+        ParameterKind::Text => json!({"type": "string", "maxLength": MAX_PARAMETER}),
         ParameterKind::Number { min, max, default } => {
             let mut schema = json!({"type": "integer", "minimum": min, "maximum": max});
             if let Some(default) = default {

@@ -12,7 +12,9 @@ use axum::http::{HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use hames_protocol::SessionId;
-use hames_protocol::api::endpoint::{self, Endpoint, MAX_JSON_BODY, MAX_PARAMETER, Parameter, ParameterKind};
+use hames_protocol::api::endpoint::{
+    self, Endpoint, MAX_JSON_BODY, MAX_PARAMETER, MAX_SEGMENT, Parameter, ParameterKind,
+};
 use hames_protocol::api::{ApiError, ApiErrorCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,8 +29,6 @@ const BODY_TIME: Duration = Duration::from_secs(60);
 /// What is read of a body that is too large, so that its sender comes to read the refusal.
 const DRAIN: usize = 8 * 1024 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(2);
-/// Bytes a parameter of the path may have.
-const MAX_SEGMENT: usize = 512;
 
 /// What an endpoint gives back.
 pub(super) type Answered = Result<Response<Body>, ApiError>;

@@ -129,7 +129,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     get("/v1/sessions/{id}/log", "read_log", json::<LogPage>(), "A page of the log; without a bound its last events.")
         .query(&[
             number("before", 1, MAX_SEQ, None, "Only events before this seq, the nearest ones."),
-            number("after", 0, MAX_SEQ, None, "Only events after this seq, the nearest ones; not together with before."),
+            number("after", 0, MAX_SEQ, None, "Only events after this seq, the nearest ones; with before: those between."),
             number("limit", 1, 1000, Some(200), "At most so many events."),
         ]),
     get(

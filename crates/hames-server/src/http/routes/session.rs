@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use crate::http::call::{Answered, Call, done, json};
-use crate::http::refusal::invalid;
 
 pub(super) async fn list(call: Call) -> Answered {
     json(&call.app.hub.sessions(call.text("folder").map(Path::new)).await?)
@@ -50,11 +49,20 @@ pub(super) async fn move_to(mut call: Call) -> Answered {
 
 pub(super) async fn log(call: Call) -> Answered {
     let (before, after) = (call.number("before"), call.number("after"));
-    if before.is_some() && after.is_some() {
-        return Err(invalid("A page of the log lies before a seq or after one, not both."));
-    }
     let limit = usize::try_from(call.number("limit").unwrap_or(1)).unwrap_or(usize::MAX);
-    json(&call.app.hub.log(&call.session()?, before, after, limit).await?)
+    let hub = &call.app.hub;
+    let page = match (before, after) {
+        (Some(_), Some(after)) => {
+            let mut page = hub.log(&call.session()?, before, None, limit).await?;
+            let found = page.events.len();
+            page.events.retain(|envelope| envelope.seq.is_none_or(|seq| seq > after));
+            // What lies before `after` was not asked for.
+            page.older &= page.events.len() == found;
+            page
+        }
+        _ => hub.log(&call.session()?, before, after, limit).await?,
+    };
+    json(&page)
 }
 
 pub(super) async fn search(call: Call) -> Answered {

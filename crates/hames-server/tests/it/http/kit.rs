@@ -157,7 +157,7 @@ pub(crate) async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, re
         // A server that has answered already may read no further.
         let _ = stream.write_all(request).await;
         let mut all = Vec::new();
-        let mut piece = [0; 16 * 1024];
+        let mut piece = vec![0; 16 * 1024];
         while let Ok(count @ 1..) = stream.read(&mut piece).await {
             all.extend_from_slice(&piece[..count]);
             if all.windows(17).any(|window| window == b"text/event-stream") && all.ends_with(b"\n\n\r\n") {
