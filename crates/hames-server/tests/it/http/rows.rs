@@ -48,7 +48,8 @@ async fn what_does_not_fit_is_named_with_its_place() {
     let served = Served::start().await;
     let json = "content-type: application/json\r\n";
     let long = format!("/v1/search?q={}", "x".repeat(5000));
-    let cases: Vec<(&str, &str, &str, &[u8], u16, &str)> = vec![
+    type Case<'a> = (&'a str, &'a str, &'a str, &'a [u8], u16, &'a str);
+    let cases: Vec<Case<'_>> = vec![
         ("GET", "/v2/health", "", b"", 404, "There is no /v2/health in this API."),
         ("GET", "/v1/health/", "", b"", 404, "There is no /v1/health/"),
         ("GET", "/v1/search", "", b"", 400, "The parameter q is missing"),
