@@ -26,8 +26,10 @@ struct Suite {
     args: &'static [&'static str],
 }
 
-const SUITES: [Suite; 15] = [
+const SUITES: [Suite; 17] = [
     Suite { name: "kill_9", args: &["-p", "hames-cli", "--test", "it", "crash::life"] },
+    Suite { name: "server_kill_9", args: &["-p", "hames-cli", "--test", "it", "server::death"] },
+    Suite { name: "server_load", args: &["-p", "hames-cli", "--test", "it", "server::load"] },
     Suite { name: "cli_chaos", args: &["-p", "hames-cli", "--test", "it", "crash::chaos"] },
     Suite { name: "cli_kit_provider", args: &["-p", "hames-cli", "--test", "it", "crash::reference"] },
     Suite { name: "agent_chaos", args: &["-p", "hames-agent", "--test", "it", "soak::"] },

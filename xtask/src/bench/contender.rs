@@ -68,6 +68,21 @@ impl Contender {
         Self::new(name, vec!["bash".into(), "-c".into(), command.to_owned()], env, scratch)
     }
 
+    /// The program it begins with, for running it by other means.
+    pub(crate) fn program(&self) -> &Path {
+        Path::new(&self.command[0])
+    }
+
+    /// The folder it works in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its `HAMES_HOME`, where it has one.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.env.iter().find(|(name, _)| name == "HAMES_HOME").map(|(_, home)| home.into()).unwrap_or_default()
+    }
+
     /// Its environment, for running it by other means.
     pub(crate) fn env(&self) -> &[(String, String)] {
         &self.env

@@ -2,10 +2,13 @@
 //!
 //! The yardstick is the kit's: `mockllm` (a fast provider), `floor` (the least a client can do) and `benchrun` (wall,
 //! CPU and memory of a whole process tree). Ratios count; absolute times do not hold from machine to machine.
+//!
+//! `cargo xtask bench server` measures the local server alone.
 
 mod contender;
 mod kit;
 mod prompt;
+mod server;
 mod table;
 mod workspace;
 
@@ -41,6 +44,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir_in(root().join("target")).context("cannot make a scratch folder")?;
     let mock = Mock::start(&kit)?;
     let mut contenders = vec![Contender::floor(&kit, &mock, scratch.path())?, Contender::hames(&mock, scratch.path())?];
+    if args == ["server"] {
+        return server_alone(&contenders, &kit, &mock);
+    }
     for arg in args {
         contenders.push(Contender::peer(arg, &mock, scratch.path())?);
     }
@@ -55,6 +61,19 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         json!({"rows": rows, "prompt": prompt, "prover": prover, "overlay": overlay, "grep": grep, "limits": limits});
     let path = report::write("bench", figures)?;
     println!("report: {}", path.display());
+    if limits.iter().any(|limit| limit["ok"] == json!(false)) {
+        bail!("a limit is passed; see the table above");
+    }
+    Ok(())
+}
+
+/// Measures the local server only, and puts its figures into the report there is.
+fn server_alone(contenders: &[Contender], kit: &Kit, mock: &Mock) -> Result<()> {
+    let mut figures = server::measure(&contenders[0], &contenders[1], kit, mock)?;
+    let limits = server::limits(&figures);
+    table::print(&[], &figures, &limits);
+    figures["limits"] = json!(limits);
+    println!("report: {}", report::add("bench", "server", figures)?.display());
     if limits.iter().any(|limit| limit["ok"] == json!(false)) {
         bail!("a limit is passed; see the table above");
     }

@@ -359,7 +359,10 @@ fn export(
         let written = store.export_whole(&info.id, blob_bytes, out);
         return match written {
             Err(_) if out.is_closed() => Err(Stop::OutputClosed),
-            Ok(exported) => Ok(left_out(exported, blob_bytes)),
+            Ok(exported) => {
+                left_out(exported, blob_bytes);
+                Ok(())
+            }
             Err(error) => Err(error.into()),
         };
     };

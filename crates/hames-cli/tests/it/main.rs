@@ -15,6 +15,7 @@ mod output;
 mod providers;
 mod requests;
 mod run;
+mod server;
 mod sessions;
 mod signals;
 mod tty;

@@ -75,11 +75,14 @@ enum Place {
     In { run: Option<RunId>, began: bool },
 }
 
+/// Something that is waited for beside the events.
+type Waited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 /// A question that stands at this terminal.
 struct Question {
     call: CallId,
     digest: String,
-    answer: Pin<Box<dyn Future<Output = Option<(Decision, String)>> + Send>>,
+    answer: Waited<Option<(Decision, String)>>,
 }
 
 /// One thing that happens while the run is watched.
@@ -114,7 +117,7 @@ impl Guest<'_> {
             mode: None,
             left: Left::default(),
         };
-        watching.to_the_end(news).await?;
+        watching.watch_to_the_end(news).await?;
         let Watching { mut left, mode, .. } = watching;
         if mode == Some(Mode::Analyze) {
             // Only for a line about them; a server that has just gone has said the rest.
@@ -203,9 +206,9 @@ struct Watching<'g, 'a> {
 }
 
 impl Watching<'_, '_> {
-    async fn to_the_end(&mut self, mut news: EventStream) -> Result<(), Stop> {
+    async fn watch_to_the_end(&mut self, mut news: EventStream) -> Result<(), Stop> {
         let mut interrupted = false;
-        let mut coming_back: Option<Pin<Box<dyn Future<Output = Result<(), Stop>> + Send>>> = None;
+        let mut coming_back: Option<Waited<Result<(), Stop>>> = None;
         loop {
             let step = tokio::select! {
                 biased;
@@ -302,10 +305,11 @@ impl Watching<'_, '_> {
             Event::RunStart(start) => self.mode = Some(start.mode),
             Event::Error(failure) if envelope.agent.is_empty() => self.left.failure = Some(failure.class),
             // A signal of ours has its own code, which the server cannot know.
-            Event::RunDone(done) if envelope.agent.is_empty() => {
-                if !(done.result == RunResult::Interrupted && self.guest.signals.came()) {
-                    self.left.exit_code = done.exit_code;
-                }
+            Event::RunDone(done)
+                if envelope.agent.is_empty()
+                    && !(done.result == RunResult::Interrupted && self.guest.signals.came()) =>
+            {
+                self.left.exit_code = done.exit_code;
             }
             Event::ApprovalAnswered(answered) => {
                 // Somebody was faster.
@@ -375,7 +379,7 @@ async fn answer_of(question: &mut Option<Question>) -> Option<(Decision, String)
     }
 }
 
-async fn back_of(coming: &mut Option<Pin<Box<dyn Future<Output = Result<(), Stop>> + Send>>>) -> Result<(), Stop> {
+async fn back_of(coming: &mut Option<Waited<Result<(), Stop>>>) -> Result<(), Stop> {
     match coming {
         Some(coming) => coming.as_mut().await,
         None => std::future::pending().await,

@@ -6,7 +6,7 @@
 mod aim;
 mod chaos;
 mod death;
-mod dice;
+pub(crate) mod dice;
 mod life;
 mod log;
 mod reference;
