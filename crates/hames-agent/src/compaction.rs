@@ -13,7 +13,7 @@ use hames_context::{Budget, Decision, Moment, Plan, Policy, Ready, Refused, Summ
 use hames_protocol::{ErrorClass, Event, Failure, ModelClient};
 
 use crate::Agent;
-use crate::recorder::{Folds, locked};
+use crate::journal::{Folds, locked};
 use crate::run_loop::LoopCx;
 use author::Answered;
 pub(crate) use recover::{Recovered, Recovery};

@@ -1,4 +1,4 @@
-//! The recorder: the only one that appends.
+//! The recorder: what stands between a run and the session's journal.
 //!
 //! Every durable event goes into the log first, then into the folds, then to whoever watches; only then does the task
 //! that emitted it go on. Live events go straight to the watcher. Beside the log it keeps what the open step has shown
@@ -8,17 +8,15 @@
 //! was given up on and comes back later is refused, so it does not act either.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_protocol::{
-    Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, OpenBlock, OpenKind, RunId,
-    SessionId, SessionState, Transcript, WindowState, join_open,
+    ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, Failure, OpenBlock, OpenKind, RunId, join_open,
 };
 
-use crate::Clock;
-use hames_protocol::closing::Tally;
+use crate::journal::{Journal, Next, locked};
 
 /// The open step is kept about this often while it streams.
 pub(crate) const OPEN_STEP_EVERY: Duration = Duration::from_secs(2);
@@ -44,34 +42,6 @@ impl Watch for Nobody {
     fn glimpse(&self, _live: Envelope) {}
 }
 
-/// The folds a run reads.
-#[derive(Debug, Default)]
-pub(crate) struct Folds {
-    pub(crate) transcript: Mutex<Transcript>,
-    pub(crate) state: Arc<Mutex<SessionState>>,
-    pub(crate) tally: Mutex<Tally>,
-    pub(crate) window: Mutex<WindowState>,
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Folds {
-    pub(crate) fn apply(&self, envelope: &Envelope) {
-        locked(&self.state).apply(envelope);
-        locked(&self.window).apply(envelope);
-        // Children speak under their own path; their words are not this conversation's.
-        if envelope.agent.is_empty() {
-            match envelope.seq {
-                Some(seq) => locked(&self.transcript).apply_at(seq, &envelope.event),
-                None => locked(&self.transcript).apply(&envelope.event),
-            }
-            locked(&self.tally).apply(envelope);
-        }
-    }
-}
-
 /// What every envelope of a run carries.
 #[derive(Clone, Debug, Default)]
 struct Place {
@@ -91,46 +61,25 @@ struct OpenStep {
     broken: bool,
 }
 
-/// What comes next.
-enum Next {
-    /// An event with this seq.
-    Seq(u64),
-    /// Nothing, for this reason.
-    Nothing(Failure),
-}
-
-/// Appends a session's events. One per session at a time; the lease outside sees to that.
+/// Appends a run's events to the session's journal, or those of something else that has to come to one end.
 pub(crate) struct Recorder {
-    log: Arc<dyn EventLog>,
-    clock: Arc<dyn Clock>,
-    session: SessionId,
-    pub(crate) folds: Arc<Folds>,
+    journal: Arc<Journal>,
     place: Mutex<Place>,
     open: Mutex<OpenStep>,
-    /// Held across an append, so that tasks of one run append one after the other.
-    next: tokio::sync::Mutex<Next>,
     over: AtomicBool,
+    /// Why nothing more is taken, where an append failed or was dropped in its middle.
+    broken: Mutex<Option<Failure>>,
     watch: Arc<dyn Watch>,
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        log: Arc<dyn EventLog>,
-        clock: Arc<dyn Clock>,
-        session: SessionId,
-        folds: Arc<Folds>,
-        watch: Arc<dyn Watch>,
-    ) -> Self {
-        let next_seq = locked(&folds.state).seq + 1;
+    pub(crate) fn new(journal: Arc<Journal>, watch: Arc<dyn Watch>) -> Self {
         Self {
-            log,
-            clock,
-            session,
-            folds,
+            journal,
             place: Mutex::default(),
             open: Mutex::default(),
-            next: tokio::sync::Mutex::new(Next::Seq(next_seq)),
             over: AtomicBool::new(false),
+            broken: Mutex::default(),
             watch,
         }
     }
@@ -172,8 +121,8 @@ impl Recorder {
         Envelope {
             v: ENVELOPE_VERSION,
             seq: None,
-            at: self.clock.now_ms(),
-            session: Some(self.session.clone()),
+            at: self.journal.clock().now_ms(),
+            session: Some(self.journal.session().clone()),
             run: place.run.clone(),
             turn: place.turn,
             step: place.step,
@@ -195,7 +144,7 @@ impl Recorder {
         if open.pieces.is_empty() {
             return None;
         }
-        let now = self.clock.now_ms();
+        let now = self.journal.clock().now_ms();
         let saved_at = *open.saved_at.get_or_insert(now);
         // A clock may be set back; then the pieces are kept rather early than never.
         let is_time = u128::from(now.abs_diff(saved_at)) >= OPEN_STEP_EVERY.as_millis();
@@ -207,38 +156,30 @@ impl Recorder {
         Some(std::mem::take(&mut open.pieces))
     }
 
-    /// Appends, takes in and shows. `next` stays what it is only if all of that comes to an end: a task that is dropped
-    /// in the middle leaves it open what the log holds.
+    /// Appends, takes in and shows. Until all of that has come to an end this recorder counts as broken: a task that is
+    /// dropped in the middle leaves it open what the log holds, and then nothing more of this run may happen.
     async fn append(&self, next: &mut Next, batch: Vec<Envelope>) -> Result<(), Failure> {
-        let seq = match next {
-            Next::Seq(_) if self.over.load(Ordering::Acquire) => return Err(given_up()),
-            Next::Seq(seq) => *seq,
-            Next::Nothing(why) => return Err(why.clone()),
-        };
-        if batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_))) {
-            // The step before must be safe before the calls of this one run, and before the end is announced.
-            self.log.settle().await?;
+        if self.over.load(Ordering::Acquire) {
+            return Err(given_up());
         }
-        *next = Next::Nothing(given_up());
-        let count = batch.len() as u64;
+        if let Some(why) = locked(&self.broken).clone() {
+            return Err(why);
+        }
+        *locked(&self.broken) = Some(given_up());
         let ends_step = batch.iter().any(|e| matches!(e.event, Event::StepDone(_) | Event::RunDone(_)));
         let ends_run = batch.iter().any(|e| matches!(e.event, Event::RunDone(_)));
-        let durability = durability(&batch);
-        let batch = match self.log.append(&self.session, seq, batch, durability).await {
+        let batch = match self.journal.append(next, batch).await {
             Ok(batch) => batch,
             Err(error) => {
                 let failure = Failure::from(error);
-                *next = Next::Nothing(failure.clone());
+                *locked(&self.broken) = Some(failure.clone());
                 return Err(failure);
             }
         };
         if ends_step {
             *locked(&self.open) = OpenStep::default();
         }
-        for envelope in &batch {
-            self.folds.apply(envelope);
-        }
-        *next = Next::Seq(seq + count);
+        *locked(&self.broken) = None;
         if ends_run {
             self.over.store(true, Ordering::Release);
         }
@@ -262,24 +203,13 @@ fn piece(event: &Event) -> Option<OpenBlock> {
     Some(OpenBlock { kind, index, name, text: text.clone() })
 }
 
-/// What must survive the loss of power: what a person said and the end, before they are acknowledged; what a model was
-/// paid for, before the calls of the next step run. Until then the disk has all the time that calls and model take.
-fn durability(events: &[Envelope]) -> Durability {
-    let of = |envelope: &Envelope| match envelope.event {
-        Event::MessageUser(_) | Event::RunDone(_) => Durability::Power,
-        Event::StepDone(_) => Durability::PowerSoon,
-        _ => Durability::Process,
-    };
-    events.iter().map(of).max().unwrap_or(Durability::Process)
-}
-
 #[async_trait]
 impl Emit for Recorder {
     async fn record(&self, events: Vec<Event>) -> Result<(), Failure> {
         if events.is_empty() {
             return Ok(());
         }
-        let mut next = self.next.lock().await;
+        let mut next = self.journal.turn().await;
         let batch = events.into_iter().map(|event| self.envelope(event)).collect();
         self.append(&mut next, batch).await
     }
@@ -292,7 +222,7 @@ impl Emit for Recorder {
 
     async fn flow(&self, events: Vec<Event>) {
         if let Some(pieces) = self.due_pieces(&events)
-            && self.log.save_open(&self.session, pieces).await.is_err()
+            && self.journal.log().save_open(self.journal.session(), pieces).await.is_err()
         {
             // A convenience beside the log; the log itself will report a disk that fails.
             locked(&self.open).broken = true;

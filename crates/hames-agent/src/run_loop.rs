@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::compaction::{Planned, Recovered, Recovery};
 use crate::guard::{SharedGuard, StepEnded, Verdict};
-use crate::recorder::{Folds, locked};
+use crate::journal::{Folds, locked};
 use crate::step::{StepEnd, StepOutcome};
 use crate::{Agent, RunEnd};
 
@@ -190,7 +190,8 @@ impl LoopCx {
 
     /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.
     async fn deliver_waiting(&self) -> Result<(), Failure> {
-        for pending in self.inbox.waiting().into_iter().filter(is_for_this_run) {
+        for waiting in self.inbox.waiting().into_iter().filter(is_for_this_run) {
+            let Some(pending) = self.inbox.claim(&waiting.id) else { continue };
             let message = MessageUser {
                 parts: pending.parts,
                 delivery: Some(pending.delivery),

@@ -6,22 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use hames_context::Moment;
 use hames_protocol::{
-    CompactionDone, Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure, Inbox,
-    InstructionFile, Item, MemoryInbox, MessageUser, Mode, NamedHash, Part, PinAdded, PinRemoved, PinTarget, PinnedBy,
-    RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings, SettingsChanged, WindowState,
-    closing,
+    CompactionDone, Delivery, Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure,
+    Inbox, InstructionFile, Item, MemoryInbox, MessageUser, Mode, NamedHash, Part, PendingId, PinAdded, PinRemoved,
+    PinTarget, PinnedBy, RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings,
+    SettingsChanged, WindowState, closing,
 };
 use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
 use crate::compaction::{Planned, Preview};
 use crate::guard::SharedGuard;
-use crate::recorder::{Folds, Recorder, locked};
+use crate::journal::{Journal, locked};
+use crate::recorder::Recorder;
 use crate::run_loop::{LoopCx, says_something};
 use crate::{Agent, Clock, Nobody, RunEnd, Watch};
-
-/// Events read at once while a log is replayed.
-const REPLAY_PAGE: usize = 1_000;
 
 /// What a session stands on.
 #[derive(Clone)]
@@ -41,6 +39,10 @@ pub struct RunInput {
     pub note: Option<String>,
     /// The sender's own id.
     pub idempotency_id: Option<String>,
+    /// The message that waited until now, where it did.
+    pub pending_id: Option<PendingId>,
+    /// How it was to be delivered, where it waited for a run that is over.
+    pub delivery: Option<Delivery>,
     /// The mode, frozen for the run.
     pub mode: Mode,
     /// The settings in force, for the record.
@@ -72,11 +74,7 @@ impl Default for RunControl {
 
 /// A conversation with its log.
 pub struct Session {
-    id: SessionId,
-    ports: Ports,
-    folds: Arc<Folds>,
-    /// `session.created`, until somebody has seen it.
-    unseen: Mutex<Option<Envelope>>,
+    journal: Arc<Journal>,
     /// Files a death left in the middle of a change.
     cut_changes: Mutex<Vec<PathBuf>>,
 }
@@ -101,43 +99,30 @@ impl Session {
 
     /// An existing session, its log replayed; what a death left open is closed first.
     pub async fn resume(ports: Ports, id: SessionId) -> Result<Self, Failure> {
-        let session =
-            Self { id, ports, folds: Arc::default(), unseen: Mutex::default(), cut_changes: Mutex::default() };
-        session.replay().await?;
+        let session = Self { journal: Arc::new(Journal::new(id, ports)), cut_changes: Mutex::default() };
+        session.journal.replay().await?;
         session.recover(&(Arc::new(Nobody) as Arc<dyn Watch>)).await?;
         Ok(session)
     }
 
-    /// Takes in what the log holds beyond what is known.
-    async fn replay(&self) -> Result<(), Failure> {
-        loop {
-            let known = self.state().seq;
-            let page = self.ports.log.read(&self.id, known, REPLAY_PAGE).await?;
-            for envelope in &page {
-                self.folds.apply(envelope);
-            }
-            let now_known = self.state().seq;
-            if now_known == known {
-                return Ok(());
-            }
-            let is_new = now_known == 1;
-            *locked(&self.unseen) = page.into_iter().next().filter(|_| is_new);
-        }
-    }
-
     /// The id.
     pub fn id(&self) -> &SessionId {
-        &self.id
+        self.journal.session()
+    }
+
+    /// The journal, for whoever records beside the runs of this session.
+    pub fn journal(&self) -> Arc<Journal> {
+        Arc::clone(&self.journal)
     }
 
     /// Name, folder, settings, todos and the rest, for a moment; never across an await.
     pub fn state(&self) -> MutexGuard<'_, SessionState> {
-        locked(&self.folds.state)
+        self.journal.state()
     }
 
     /// The conversation so far.
     pub fn items(&self) -> Vec<Arc<Item>> {
-        locked(&self.folds.transcript).items().to_vec()
+        self.journal.items()
     }
 
     /// The files that were about to change when a death cut the run before, where this value closed it. Each is as it
@@ -147,13 +132,7 @@ impl Session {
     }
 
     fn recorder(&self, watch: Arc<dyn Watch>) -> Recorder {
-        Recorder::new(
-            Arc::clone(&self.ports.log),
-            Arc::clone(&self.ports.clock),
-            self.id.clone(),
-            Arc::clone(&self.folds),
-            watch,
-        )
+        Recorder::new(self.journal(), watch)
     }
 
     /// Closes what a death left open: the step, its calls, the run.
@@ -163,16 +142,16 @@ impl Session {
             (state.open_run.clone(), state.turn, state.step)
         };
         let (open_calls, is_recorded) = {
-            let transcript = locked(&self.folds.transcript);
+            let transcript = locked(&self.journal.folds.transcript);
             (transcript.open_calls().to_vec(), transcript.has_open_answer())
         };
-        let mut tally = locked(&self.folds.tally).clone();
+        let mut tally = locked(&self.journal.folds.tally).clone();
         locked(&self.cut_changes).extend(tally.changing.iter().map(|(_, path)| PathBuf::from(path)));
         let recorder = self.recorder(Arc::clone(watch));
         let mut events = Vec::new();
         if open_run.is_some() {
             // Blocks in the log are whole; what is kept beside it can only be less.
-            let kept = self.ports.log.take_open(&self.id).await?;
+            let kept = self.journal.log().take_open(self.id()).await?;
             if tally.in_step {
                 events.extend(closing::close_step(if is_recorded { Vec::new() } else { kept }));
             }
@@ -187,8 +166,8 @@ impl Session {
         recorder.record(events).await
     }
 
-    /// Records what belongs to no run: what a person decides about the session. Only one at a time, and none beside a
-    /// run.
+    /// Records what belongs to no run: what a person decides about the session. Once it could not record something it
+    /// takes nothing more.
     pub fn emit(&self, watch: Arc<dyn Watch>) -> Arc<dyn Emit> {
         Arc::new(self.recorder(watch))
     }
@@ -200,12 +179,12 @@ impl Session {
         if state.applying.is_empty() {
             return Ok(Finished::default());
         }
-        agent.door.finish_changes(&self.id, &state, &self.recorder(Arc::clone(watch))).await
+        agent.door.finish_changes(self.id(), &state, &self.recorder(Arc::clone(watch))).await
     }
 
     /// Shows the session's first event to the first who watches.
     async fn introduce(&self, watch: &Arc<dyn Watch>) {
-        let created = locked(&self.unseen).take();
+        let created = locked(&self.journal.unseen).take();
         if let Some(created) = created {
             watch.see(&[created]).await;
         }
@@ -218,7 +197,7 @@ impl Session {
             return Ok(());
         }
         self.introduce(&watch).await;
-        let changed = SettingsChanged { settings: patch.clone() };
+        let changed = SettingsChanged { settings: patch.clone(), unset: Vec::new() };
         self.recorder(watch).record(vec![Event::SettingsChanged(changed)]).await
     }
 
@@ -259,7 +238,7 @@ impl Session {
     ) -> Result<Option<CompactionDone>, Failure> {
         self.introduce(&watch).await;
         self.make_ready(agent, &watch).await?;
-        agent.recall_limit(&self.folds);
+        agent.recall_limit(&self.journal.folds);
         let recorder = Arc::new(self.recorder(watch));
         let _ends = recorder.ends_when_dropped();
         let before = self.window().revision;
@@ -277,13 +256,13 @@ impl Session {
 
     /// What [`compact`](Self::compact) would do now. Asks no model and changes nothing.
     pub fn preview_compaction(&self, agent: &mut Agent) -> Preview {
-        agent.recall_limit(&self.folds);
-        agent.preview(&self.folds)
+        agent.recall_limit(&self.journal.folds);
+        agent.preview(&self.journal.folds)
     }
 
     /// What was decided about the window so far, for a moment; never across an await.
     pub fn window(&self) -> MutexGuard<'_, WindowState> {
-        locked(&self.folds.window)
+        locked(&self.journal.folds.window)
     }
 
     /// Keeps something in the window whatever leaves it. Gives the pin's name, for [`unpin`](Self::unpin).
@@ -305,10 +284,10 @@ impl Session {
     fn loop_cx(&self, agent: &Agent, mode: Mode, control: &RunControl, recorder: &Arc<Recorder>) -> LoopCx {
         let guard = SharedGuard::new(&agent.guard);
         LoopCx {
-            session: self.id.clone(),
+            session: self.id().clone(),
             door: Arc::clone(&agent.door),
             mode,
-            folds: Arc::clone(&self.folds),
+            folds: Arc::clone(&self.journal.folds),
             emit: guard.hearing(Arc::clone(recorder) as Arc<dyn Emit>),
             guard,
             inbox: Arc::clone(&control.inbox),
@@ -320,7 +299,7 @@ impl Session {
     /// what was being applied is finished.
     async fn make_ready(&self, agent: &mut Agent, watch: &Arc<dyn Watch>) -> Result<(), Failure> {
         if self.state().open_run.is_some() {
-            self.replay().await?;
+            self.journal.replay().await?;
             self.recover(watch).await?;
         }
         self.finish_changes(agent, watch).await.map(|_| ())
@@ -334,15 +313,15 @@ impl Session {
         recorder: &Arc<Recorder>,
     ) -> Result<RunEnd, Failure> {
         let mode = input.mode;
-        agent.recall_limit(&self.folds);
+        agent.recall_limit(&self.journal.folds);
         recorder.record(opening_events(agent, input)).await?;
         let cx = self.loop_cx(agent, mode, control, recorder);
         let mut end = agent.run_loop(&cx).await?;
         if end.result == RunResult::Interrupted {
             end.exit_code = control.aborted_code.load(Ordering::SeqCst);
         }
-        let tally = locked(&self.folds.tally).clone();
-        recorder.record(end.events(&tally, self.ports.clock.now_ms())).await?;
+        let tally = locked(&self.journal.folds.tally).clone();
+        recorder.record(end.events(&tally, self.journal.clock().now_ms())).await?;
         Ok(end)
     }
 }
@@ -364,8 +343,8 @@ fn opening_events(agent: &Agent, input: RunInput) -> Vec<Event> {
     };
     let message = MessageUser {
         parts: input.parts,
-        delivery: None,
-        pending_id: None,
+        delivery: input.delivery,
+        pending_id: input.pending_id,
         idempotency_id: input.idempotency_id,
         note: input.note,
     };

@@ -130,6 +130,11 @@ pub trait BlobStore: Send + Sync {
 pub trait Inbox: Send + Sync {
     /// Interrupts and steers that wait, in order. They stay until [`delivered`](Self::delivered).
     fn waiting(&self) -> Vec<Pending>;
+    /// Takes one of them for delivery, as it is at this moment; `None` where it was withdrawn meanwhile. From here on it
+    /// cannot be changed or withdrawn any more.
+    fn claim(&self, id: &PendingId) -> Option<Pending> {
+        self.waiting().into_iter().find(|pending| &pending.id == id)
+    }
     /// The message is in the transcript now.
     fn delivered(&self, id: &PendingId);
     /// Closes the inbox if neither interrupt nor steer waits, so that a later message starts a new run; `false` where one

@@ -198,6 +198,21 @@ impl Settings {
         out
     }
 
+    /// These settings with the fields of these names not set. Names of no field change nothing.
+    pub fn without(&self, names: &[String]) -> Settings {
+        if names.is_empty() {
+            return self.clone();
+        }
+        let Ok(serde_json::Value::Object(mut fields)) = serde_json::to_value(self) else { return self.clone() };
+        fields.retain(|name, _| !names.contains(name));
+        serde_json::from_value(fields.into()).unwrap_or_else(|_| self.clone())
+    }
+
+    /// Whether there is a setting of that name.
+    pub fn is_name(name: &str) -> bool {
+        schemars::schema_for!(Settings).get("properties").is_some_and(|fields| fields.get(name).is_some())
+    }
+
     /// What is set here of sampling.
     pub fn sampling(&self) -> Sampling {
         Sampling {

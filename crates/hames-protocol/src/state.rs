@@ -1,9 +1,25 @@
 //! What a session is, apart from what was said: the fold of everything that lives outside the transcript.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::proposals::{self, Proposal, Settled};
-use crate::{BlobRef, Decision, Envelope, Event, Grant, Outside, Pending, RunId, Settings, Todo};
+use crate::{
+    BlobRef, Decision, Envelope, Event, Grant, Outside, Pending, PendingEdited, PendingId, RunId, Settings, Todo, Usage,
+};
+
+/// So many messages are known by their senders' own ids: a message that is sent again comes soon after the first time.
+const SENT_KEPT: usize = 500;
+
+/// A message that was taken in under its sender's own id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentMessage {
+    /// The sender's id.
+    pub idempotency_id: String,
+    /// The id it waited under.
+    pub pending_id: PendingId,
+    /// The event that took it in.
+    pub seq: u64,
+}
 
 /// Name, folder, settings, todos, pending messages and known file contents of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,6 +60,10 @@ pub struct SessionState {
     pub limits: BTreeMap<String, u64>,
     /// What a person allowed for the rest of the session.
     pub grants: Vec<Grant>,
+    /// The last messages that came with an id of their senders' own, oldest first.
+    pub sent: VecDeque<SentMessage>,
+    /// Tokens of the last step whose provider counted them.
+    pub last_usage: Option<Usage>,
 }
 
 impl SessionState {
@@ -63,7 +83,9 @@ impl SessionState {
             }
             Event::SessionRenamed(renamed) => self.name.clone_from(&renamed.name),
             Event::SessionMoved(moved) => self.folder.clone_from(&moved.folder),
-            Event::SettingsChanged(changed) => self.settings = self.settings.patched(&changed.settings),
+            Event::SettingsChanged(changed) => {
+                self.settings = self.settings.without(&changed.unset).patched(&changed.settings)
+            }
             Event::RunStart(_) if envelope.agent.is_empty() => {
                 self.turn = envelope.turn.unwrap_or(self.turn.saturating_add(1));
                 self.open_run = envelope.run.clone();
@@ -72,12 +94,15 @@ impl SessionState {
             Event::RunDone(_) if envelope.agent.is_empty() => self.open_run = None,
             // A child keeps a list of its own, if any; this one is the session's.
             Event::TodoUpdated(updated) if envelope.agent.is_empty() => self.todos.clone_from(&updated.todos),
-            Event::PendingAdded(pending) => self.pending.push(pending.clone()),
-            Event::PendingEdited(edited) => {
-                if let Some(pending) = self.pending.iter_mut().find(|p| p.id == edited.pending.id) {
-                    *pending = edited.pending.clone();
+            Event::PendingAdded(pending) => {
+                if let (Some(id), Some(seq)) = (&pending.idempotency_id, envelope.seq) {
+                    let sent = SentMessage { idempotency_id: id.clone(), pending_id: pending.id.clone(), seq };
+                    self.sent.push_back(sent);
+                    self.sent.drain(..self.sent.len().saturating_sub(SENT_KEPT));
                 }
+                self.pending.push(pending.clone());
             }
+            Event::PendingEdited(edited) => self.edit_pending(edited),
             Event::PendingPaused(pause) => self.paused = pause.paused,
             Event::PendingCancelled(cancelled) => self.pending.retain(|p| p.id != cancelled.id),
             Event::MessageUser(message) => {
@@ -85,6 +110,9 @@ impl SessionState {
                 if let Some(id) = &message.pending_id {
                     self.pending.retain(|p| &p.id != id);
                 }
+            }
+            Event::StepDone(done) if envelope.agent.is_empty() && done.usage.is_some() => {
+                self.last_usage.clone_from(&done.usage);
             }
             Event::ToolDone(done) => {
                 for file in &done.files {
@@ -191,6 +219,14 @@ impl SessionState {
         let name = blob.and_then(|blob| blob.name.as_deref());
         let number = name.and_then(|name| name.strip_prefix("out-")?.parse().ok());
         self.blobs = self.blobs.max(number.unwrap_or(0));
+    }
+
+    fn edit_pending(&mut self, edited: &PendingEdited) {
+        let Some(at) = self.pending.iter().position(|p| p.id == edited.pending.id) else { return };
+        self.pending.remove(at);
+        let before = |id: &PendingId| self.pending.iter().position(|p| &p.id == id);
+        let to = if edited.last { self.pending.len() } else { edited.before.as_ref().and_then(before).unwrap_or(at) };
+        self.pending.insert(to, edited.pending.clone());
     }
 
     fn settle(&mut self, paths: &[String]) -> Vec<String> {

@@ -4,6 +4,7 @@
 
 mod abort;
 mod barrier;
+mod beside;
 mod changes;
 mod guard;
 mod inbox;

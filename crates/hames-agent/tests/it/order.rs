@@ -73,6 +73,7 @@ async fn run_start_freezes_what_the_run_stands_on() {
         mode: Mode::Analyze,
         settings: Settings { max_steps: Some(7), ..Settings::default() },
         instructions: Vec::new(),
+        ..RunInput::default()
     };
     let control = RunControl::default();
     hames.session.run(&mut hames.agent, input, &control, Arc::new(Nobody)).await;

@@ -60,10 +60,10 @@ impl Job<'_> {
         let input = RunInput {
             parts: self.parts().await?,
             note: Some(run_note(mode, &local_date(SystemClock.now_ms()), &session.state())),
-            idempotency_id: None,
             mode,
             settings,
             instructions: outfit.instructions,
+            ..RunInput::default()
         };
         let end = session.run(&mut outfit.agent, input, &self.control, Arc::clone(&self.watch)).await;
         outfit.shell.sweep().await;

@@ -78,6 +78,10 @@ body! {
     PendingEdited {
         /// The message as it is now.
         pending: Pending,
+        /// The message it stands before from now on; without it and without `last` it stays where it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")] before: Option<PendingId>,
+        /// Whether it stands at the end from now on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] last: bool,
     }
 }
 body! {
@@ -99,6 +103,8 @@ body! {
     SettingsChanged {
         /// The fields that changed; absent ones stay.
         settings: Settings,
+        /// Names of fields that are not set any more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")] unset: Vec<String>,
     }
 }
 body! {

@@ -351,10 +351,11 @@ fn a_state_follows_name_folder_and_settings() {
         SessionCreated { name: "a".into(), folder: "/w".into(), settings: settings() }.into(),
         SessionRenamed { name: "b".into() }.into(),
         SessionMoved { folder: "/v".into() }.into(),
-        SettingsChanged { settings: changed }.into(),
+        SettingsChanged { settings: changed, unset: vec!["thinking_level".into(), "no such".into()] }.into(),
     ]);
     assert_eq!((folded.name.as_str(), folded.folder.as_str(), folded.seq), ("b", "/v", 4));
-    assert_eq!(folded.settings, Settings { mode: Some(Mode::Build), max_steps: Some(9), ..settings() });
+    let kept = Settings { mode: Some(Mode::Build), max_steps: Some(9), thinking_level: None, ..settings() };
+    assert_eq!(folded.settings, kept);
 }
 
 #[test]
@@ -380,12 +381,53 @@ fn a_pending_message_leaves_by_delivery_or_by_withdrawal() {
         added("p1"),
         added("p2"),
         added("p3"),
-        PendingEdited { pending: Pending { parts: vec![Part::text("new")], ..pending("p2", Delivery::Steer) } }.into(),
-        PendingEdited { pending: pending("nobody", Delivery::Steer) }.into(),
+        PendingEdited {
+            pending: Pending { parts: vec![Part::text("new")], ..pending("p2", Delivery::Steer) },
+            before: None,
+            last: false,
+        }
+        .into(),
+        PendingEdited { pending: pending("nobody", Delivery::Steer), before: None, last: false }.into(),
         PendingCancelled { id: "p1".into() }.into(),
         MessageUser { pending_id: Some("p3".into()), ..user("wait") }.into(),
     ]);
     assert_eq!(folded.pending, [Pending { parts: vec![Part::text("new")], ..pending("p2", Delivery::Steer) }]);
+}
+
+#[test]
+fn a_pending_message_stands_where_it_was_put() {
+    let moved = |id: &str, before: Option<&str>, last| {
+        let pending = pending(id, Delivery::Queue);
+        Event::from(PendingEdited { pending, before: before.map(Into::into), last })
+    };
+    for (edit, order) in [
+        (moved("p3", Some("p1"), false), ["p3", "p1", "p2"]),
+        (moved("p1", Some("p3"), false), ["p2", "p1", "p3"]),
+        (moved("p1", None, true), ["p2", "p3", "p1"]),
+        (moved("p2", None, false), ["p1", "p2", "p3"]),
+        (moved("p2", Some("p2"), false), ["p1", "p2", "p3"]),
+        (moved("p2", Some("gone"), false), ["p1", "p2", "p3"]),
+    ] {
+        let added = ["p1", "p2", "p3"].map(|id| Event::PendingAdded(pending(id, Delivery::Queue)));
+        let folded = state(added.into_iter().chain([edit.clone()]).collect());
+        let ids: Vec<&str> = folded.pending.iter().map(|p| p.id.as_str()).collect();
+        assert_eq!(ids, order, "{edit:?}");
+    }
+}
+
+#[test]
+fn the_last_messages_are_known_by_their_senders_ids() {
+    let mut folded = SessionState::default();
+    for seq in 1..=600u64 {
+        let idempotency_id = (seq != 599).then(|| format!("mine-{seq}"));
+        let pending = Pending { idempotency_id, ..pending(&format!("p{seq}"), Delivery::Queue) };
+        folded.apply(&Envelope { seq: Some(seq), ..Envelope::detached(0, Event::PendingAdded(pending)) });
+    }
+    let known = folded.sent.iter().map(|sent| (sent.seq, sent.pending_id.as_str(), sent.idempotency_id.as_str()));
+    assert_eq!(
+        (known.len(), known.clone().next(), known.last()),
+        (500, Some((100, "p100", "mine-100")), Some((600, "p600", "mine-600")),)
+    );
 }
 
 #[test]

@@ -61,7 +61,12 @@ fn a_list_is_kept_in_step_with_what_is_appended() {
     child.agent = vec!["explore-1".into()];
     wait(home.log().append(&id, 4, vec![child], Durability::Process)).unwrap();
     let changed = Settings { model: Some("local/q/w".parse().unwrap()), ..Settings::default() };
-    home.append(&id, 5, vec![Event::SettingsChanged(SettingsChanged { settings: changed }), user("second")]).unwrap();
+    home.append(
+        &id,
+        5,
+        vec![Event::SettingsChanged(SettingsChanged { settings: changed, unset: vec![] }), user("second")],
+    )
+    .unwrap();
     let expected = SessionInfo {
         updated_at: 3000,
         last_seq: 6,
