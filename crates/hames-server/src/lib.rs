@@ -7,9 +7,21 @@
 //! [`http`] puts the hub's operations on the wire. This crate reads no configuration and no environment: how an agent is
 //! put together is the [`Host`]'s business.
 
+mod actor;
+mod attachments;
+mod buffer;
+mod channel;
+mod desk;
+mod glance;
 mod host;
 pub mod http;
 mod hub;
+mod inbox;
+mod ledger;
+mod mentions;
+mod names;
+mod refusal;
+mod rows;
 mod subscription;
 
 pub use host::{Host, PreparedRun, RunJob};

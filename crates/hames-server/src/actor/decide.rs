@@ -1,0 +1,185 @@
+//! What a person decides: calls, and what becomes of proposals.
+
+use hames_protocol::api::{
+    AnswerApproval, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals,
+    ProposalsDecision, SessionView, Waiting,
+};
+use hames_protocol::{
+    CallId, Delivery, Event, Mode, Part, Pending, PendingId, SessionState, Settings, SettingsChanged,
+};
+use hames_tools::FsProvider;
+use hames_workspace::files::{ApplyError, Changes as Proposals, OpenChange, What};
+use tokio::sync::oneshot;
+
+use super::Actor;
+use crate::refusal::{Answer, failed, refuse};
+
+/// Who answered, where a client does not say.
+const SOMEBODY: &str = "user";
+/// What the run is told that makes the proposals.
+const MAKE_THEM: &str = "Make the proposed changes now.";
+
+impl Actor {
+    /// What waits for a person.
+    pub(crate) async fn waiting(&mut self) -> Answer<Waiting> {
+        self.state().await?;
+        let (approvals, questions) = self.channel.glance(|glance| (glance.approvals.clone(), glance.questions.clone()));
+        Ok(Waiting { approvals, questions, proposals: self.hub.asked(&self.id) })
+    }
+
+    /// Answers about a call. What is given back says whether the answer came to hold.
+    pub(crate) async fn answer_approval(
+        &mut self,
+        call: &CallId,
+        answer: AnswerApproval,
+    ) -> Answer<oneshot::Receiver<bool>> {
+        self.journal().await?;
+        let by = answer.by.as_deref().filter(|by| !by.trim().is_empty()).unwrap_or(SOMEBODY);
+        self.channel.desk.answer(call, &answer.digest, answer.decision, by)
+    }
+
+    /// Decides about the proposals a run left. The first decision holds.
+    pub(crate) async fn decide_proposals(&mut self, decide: DecideProposals) -> Answer<SessionView> {
+        self.journal().await?;
+        let Some(asked) = self.hub.asked(&self.id) else {
+            let text = "Nobody asks about proposals now: it was decided, or another run has begun.";
+            return Err(refuse(ApiErrorCode::Answered, text));
+        };
+        if asked.run != decide.run {
+            let text = "Another run has proposed changes since. Look at them before you decide.";
+            return Err(refuse(ApiErrorCode::Stale, text));
+        }
+        match decide.decision {
+            ProposalsDecision::Keep => {}
+            ProposalsDecision::Apply => {
+                self.apply_changes(ChangePathsGiven { paths: Vec::new() }).await?;
+            }
+            ProposalsDecision::Discard => {
+                self.discard_changes(ChangePathsGiven { paths: Vec::new() }).await?;
+            }
+            ProposalsDecision::Build => self.build().await?,
+        }
+        self.hub.take_asked(&self.id);
+        self.view().await
+    }
+
+    /// Goes on in Build: the mode changes, and a run makes what is proposed.
+    async fn build(&mut self) -> Answer<()> {
+        self.not_stopping()?;
+        self.not_beside_a_run("going on in Build")?;
+        let settings = Settings { mode: Some(Mode::Build), ..Settings::default() };
+        self.record(vec![SettingsChanged { settings, unset: Vec::new() }.into()]).await?;
+        let pending = Pending {
+            id: PendingId::generate(),
+            parts: vec![Part::text(MAKE_THEM)],
+            delivery: Delivery::Queue,
+            idempotency_id: None,
+        };
+        let prepared = self.prepare(&pending).await?;
+        self.record(vec![Event::PendingAdded(pending.clone())]).await?;
+        self.start(pending, prepared);
+        Ok(())
+    }
+
+    fn proposals(&self, state: &SessionState) -> Answer<(Proposals, std::sync::Arc<dyn FsProvider>)> {
+        let disk = self.hub.host.files(state.folder.as_ref()).map_err(failed)?;
+        let blobs = self.hub.store.blobs();
+        Ok((Proposals::new(self.id.clone(), std::sync::Arc::clone(&disk), blobs), disk))
+    }
+
+    /// The open proposals.
+    pub(crate) async fn changes(&mut self) -> Answer<Changes> {
+        let state = self.state().await?;
+        if !state.has_proposals() {
+            return Ok(Changes { changes: Vec::new() });
+        }
+        let (proposals, _) = self.proposals(&state)?;
+        let open = proposals.open(&state, &[]).await.map_err(failed)?;
+        Ok(Changes { changes: open.into_iter().map(shown).collect() })
+    }
+
+    /// Makes proposed changes: all that are meant, or none.
+    pub(crate) async fn apply_changes(&mut self, given: ChangePathsGiven) -> Answer<ChangesSettled> {
+        let watch = self.watch();
+        let session = self.session("applying changes").await?;
+        let (emit, state) = (session.emit(watch), session.state().clone());
+        let (proposals, disk) = self.proposals(&state)?;
+        // What a death cut in the middle is finished first.
+        let finished = proposals.finish(&state, emit.as_ref()).await.map_err(failed)?;
+        if !finished.left.is_empty() {
+            return Ok(ChangesSettled { paths: finished.applied, left: finished.left });
+        }
+        let state = self.state().await?;
+        let places = places(&given.paths, disk.as_ref(), &state)?;
+        let applied = match proposals.apply(&state, &places, emit.as_ref()).await {
+            Ok(applied) => applied,
+            Err(ApplyError::Failed(failure)) => return Err(failed(failure)),
+            Err(refused @ ApplyError::Refused(_)) => {
+                let mut text = refused.to_string();
+                if let ApplyError::Refused(wrong) = refused {
+                    wrong
+                        .iter()
+                        .take(20)
+                        .for_each(|wrong| text.push_str(&format!("\n{}: {}", wrong.path, wrong.reason)));
+                }
+                return Err(refuse(ApiErrorCode::Stale, text));
+            }
+        };
+        let mut paths = finished.applied;
+        paths.extend(applied.paths);
+        self.settled();
+        Ok(ChangesSettled { paths, left: applied.failed.into_iter().map(|left| (left.path, left.reason)).collect() })
+    }
+
+    /// Drops proposed changes.
+    pub(crate) async fn discard_changes(&mut self, given: ChangePathsGiven) -> Answer<ChangesSettled> {
+        let watch = self.watch();
+        let session = self.session("discarding changes").await?;
+        let (emit, state) = (session.emit(watch), session.state().clone());
+        let (proposals, disk) = self.proposals(&state)?;
+        let places = places(&given.paths, disk.as_ref(), &state)?;
+        let paths = proposals.discard(&state, &places, emit.as_ref()).await.map_err(failed)?;
+        self.settled();
+        Ok(ChangesSettled { paths, left: Vec::new() })
+    }
+
+    /// Nobody is asked about proposals that are no more.
+    fn settled(&self) {
+        if self.own.as_ref().is_some_and(|own| !own.journal.state().has_proposals()) {
+            self.hub.take_asked(&self.id);
+        }
+    }
+}
+
+fn shown(change: OpenChange) -> Change {
+    let kind = match (change.what, change.kind) {
+        (What::Remove, _) => "remove",
+        (_, hames_protocol::ChangeKind::Dir) => "folder",
+        _ => "write",
+    };
+    Change {
+        path: change.path,
+        kind: kind.to_owned(),
+        added: change.diff.as_ref().map_or(0, |diff| diff.added.into()),
+        removed: change.diff.as_ref().map_or(0, |diff| diff.removed.into()),
+        diff: change.diff.map(|diff| diff.text),
+        conflict: change.mismatch,
+    }
+}
+
+/// The absolute paths a person means; each has proposals at or below it.
+fn places(paths: &[String], disk: &dyn FsProvider, state: &SessionState) -> Answer<Vec<String>> {
+    let has_proposals = |place: &str| {
+        let below = format!("{}/", place.trim_end_matches('/'));
+        let is_meant = |path: &String| path == place || path.starts_with(&below);
+        state.proposals.keys().chain(&state.proposed_folders).any(is_meant)
+    };
+    let find = |path: &String| {
+        let written = disk.root().join(path).to_string_lossy().into_owned();
+        let led_to = [disk.resolve_entry(path), disk.resolve(path)];
+        let led_to = led_to.into_iter().flatten().map(|found| found.abs.to_string_lossy().into_owned());
+        let found = std::iter::once(written).chain(led_to).find(|place| has_proposals(place));
+        found.ok_or_else(|| refuse(ApiErrorCode::Invalid, format!("Nothing is proposed at {path}.")))
+    };
+    paths.iter().map(find).collect()
+}

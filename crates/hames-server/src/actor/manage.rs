@@ -1,0 +1,174 @@
+//! A session as a thing: looked at, named, set, deleted.
+
+use std::path::PathBuf;
+
+use hames_protocol::api::{
+    ApiErrorCode, BranchSession, ChangeSettings, CutSession, RenameSession, SessionActivity, SessionCutDone,
+    SessionRow, SessionView, WindowFill,
+};
+use hames_protocol::{LogError, SessionRenamed, SessionState, Settings, SettingsChanged};
+
+use hames_store::{Lease, Store};
+
+use super::Actor;
+use super::deliver::listed;
+use crate::refusal::{Answer, blocking, refuse, refused};
+use crate::{names, rows};
+
+impl Actor {
+    /// Everything but the conversation.
+    pub(crate) async fn view(&mut self) -> Answer<SessionView> {
+        let state = self.state().await?;
+        let row = self.row(&state).await?;
+        let effective = self.hub.host.effective(state.folder.as_ref(), &state.settings);
+        let run = self.channel.glance(|glance| glance.open_run());
+        let next_run = self.run.as_ref().map(|run| differing(&run.settings, &state.settings)).unwrap_or_default();
+        let window = self.window(&state, &effective);
+        let list = listed(&state);
+        Ok(SessionView {
+            row,
+            effective,
+            run,
+            next_run,
+            pending: list.pending,
+            paused: list.paused,
+            proposals: state.open_changes().map(str::to_owned).collect(),
+            window,
+            settings: state.settings,
+            todos: state.todos,
+        })
+    }
+
+    async fn row(&mut self, state: &SessionState) -> Answer<SessionRow> {
+        let (store, id) = (self.hub.store.clone(), self.id.clone());
+        let info = blocking(move || store.session(&id)).await?.map_err(refused)?;
+        let info = info.ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
+        let waits = self.hub.is_asked(&self.id);
+        let activity = self.channel.glance(|glance| rows::activity(glance, waits));
+        Ok(rows::row(info, activity, state.pending.len(), self.held_by()))
+    }
+
+    fn window(&self, state: &SessionState, effective: &Settings) -> WindowFill {
+        let info = self.hub.host.model_info(effective);
+        let window = effective.context_window.or(info.as_ref().map(|info| info.context_window)).unwrap_or_default();
+        let answer = effective.max_output_tokens.or(info.map(|info| info.max_output_tokens)).unwrap_or_default();
+        // An answer never takes more than half of a window.
+        let usable = window.saturating_sub(answer.min(window / 2));
+        let usage = state.last_usage.clone().unwrap_or_default();
+        WindowFill { used: usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0)), usable, window }
+    }
+
+    /// Renames the session, beside a run too.
+    pub(crate) async fn rename(&mut self, to: RenameSession) -> Answer<SessionRow> {
+        let name = names::named(&to.name)
+            .map(|_| to.name.trim().to_owned())
+            .ok_or_else(|| refuse(ApiErrorCode::Invalid, "The name is empty. Give one that can be read."))?;
+        let named = self.journal().await?.state().name.clone();
+        if named != name {
+            self.record(vec![SessionRenamed { name }.into()]).await.map_err(|why| match why.code {
+                ApiErrorCode::Busy => refuse(ApiErrorCode::NameTaken, why.message),
+                _ => why,
+            })?;
+        }
+        let state = self.state().await?;
+        self.row(&state).await
+    }
+
+    /// Gives the session a better name, unless somebody has named it meanwhile.
+    pub(crate) async fn improve(&mut self, from: &str, better: &str) -> Answer<()> {
+        let Some(better) = names::named(better) else { return Ok(()) };
+        for name in names::numbered(&better) {
+            if self.journal().await?.state().name != from {
+                return Ok(());
+            }
+            match self.record(vec![SessionRenamed { name }.into()]).await {
+                Err(why) if why.code == ApiErrorCode::Busy => {}
+                other => return other.map(|_| ()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes settings; a run that goes on keeps its own.
+    pub(crate) async fn change_settings(&mut self, change: ChangeSettings) -> Answer<SessionView> {
+        if let Some(unknown) = change.unset.iter().find(|name| !Settings::is_name(name)) {
+            return Err(refuse(ApiErrorCode::Invalid, format!("There is no setting \"{unknown}\".")));
+        }
+        let before = self.journal().await?.state().settings.clone();
+        let event = SettingsChanged { settings: change.settings, unset: change.unset };
+        if before.without(&event.unset).patched(&event.settings) != before {
+            self.record(vec![event.into()]).await?;
+        }
+        self.view().await
+    }
+
+    /// Deletes the session.
+    pub(crate) async fn delete(&mut self) -> Answer<()> {
+        self.session("deleting the session").await?;
+        let Some(own) = self.own.take() else { return Ok(()) };
+        let store = self.hub.store.clone();
+        blocking(move || store.delete_held(own.lease)).await?.map_err(refused)?;
+        self.gone = true;
+        self.channel.close(Some(refuse(ApiErrorCode::NotFound, "The session was deleted.")));
+        self.hub.take_asked(&self.id);
+        Ok(())
+    }
+
+    /// Removes a message of the user and everything behind it.
+    pub(crate) async fn cut(&mut self, at: CutSession) -> Answer<SessionCutDone> {
+        self.session("cutting").await?;
+        let done = self.rewrite(move |store, lease, now| store.cut(lease, at.from_seq, now)).await?;
+        self.hub.take_asked(&self.id);
+        Ok(SessionCutDone { seq: done.seq, removed: done.removed })
+    }
+
+    /// Puts the session into another folder.
+    pub(crate) async fn move_to(&mut self, folder: PathBuf) -> Answer<SessionRow> {
+        self.session("moving the session").await?;
+        self.rewrite(move |store, lease, now| store.move_to(lease, &folder, now)).await?;
+        let state = self.state().await?;
+        self.row(&state).await
+    }
+
+    /// Copies the session, up to an event, into a new one.
+    pub(crate) async fn branch(&mut self, at: BranchSession) -> Answer<SessionRow> {
+        self.session("branching").await?;
+        let (store, id, holder) = (self.hub.store.clone(), self.id.clone(), self.hub.options.holder.clone());
+        let now = self.hub.host.clock().now_ms();
+        let branched = blocking(move || store.branch(&id, at.up_to_seq, at.name.as_deref(), now, &holder)).await?;
+        let (info, lease) = branched.map_err(refused)?;
+        // Whoever asks for the new session takes it again.
+        drop(lease);
+        Ok(rows::row(info, SessionActivity::Idle, 0, None))
+    }
+
+    /// Lets the store work on the session's log itself, under the lease. The session is read anew then, and whoever
+    /// watches sees what was written.
+    async fn rewrite<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&Store, &Lease, u64) -> Result<T, LogError> + Send + 'static,
+    ) -> Answer<T> {
+        let own = self.own.take().ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
+        let (store, now) = (self.hub.store.clone(), self.hub.host.clock().now_ms());
+        let worked = blocking(move || {
+            let done = work(&store, &own.lease, now);
+            (own.lease, done)
+        });
+        let (lease, done) = worked.await?;
+        self.resume(lease).await?;
+        done.map_err(refused)
+    }
+}
+
+/// Names of settings that differ.
+fn differing(before: &Settings, now: &Settings) -> Vec<String> {
+    let fields = |settings: &Settings| match serde_json::to_value(settings) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let (before, now) = (fields(before), fields(now));
+    let mut names: Vec<String> =
+        now.iter().filter(|(name, value)| before.get(*name) != Some(value)).map(|(n, _)| n.clone()).collect();
+    names.extend(before.keys().filter(|name| !now.contains_key(*name)).cloned());
+    names
+}

@@ -1,0 +1,176 @@
+//! Calls that wait for a person, with or without anybody attached, and proposals that wait for a decision.
+
+use hames_protocol::api::*;
+use hames_protocol::{CallId, Decision, Delivery, Event, Mode, ToolErrorClass};
+use serde_json::json;
+
+use crate::support::{Bed, Reply, message, wait};
+
+/// A session whose run waits for a person about a call.
+async fn waiting() -> (Bed, CallId, String) {
+    let bed = Bed::with(false, |host| host.asks = true).await;
+    bed.model.will([wait(), Reply::text("Then.")]);
+    bed.model.allow_tools(10);
+    bed.send("go", Delivery::Queue).await;
+    bed.hub.counts().wait_for(|counts| counts.waiting == 1).await.unwrap();
+    let asked = bed.hub.waiting(&bed.id).await.unwrap().approvals.remove(0);
+    (bed, asked.call_id, asked.digest)
+}
+
+fn answer(digest: &str, decision: Decision, by: &str) -> AnswerApproval {
+    AnswerApproval { digest: digest.into(), decision, by: Some(by.into()) }
+}
+
+#[tokio::test]
+async fn a_call_waits_with_nobody_attached_and_lists_say_so() {
+    let (bed, call, digest) = waiting().await;
+    let row = bed.hub.sessions(None).await.unwrap().sessions.remove(0);
+    assert_eq!(row.state, SessionActivity::WaitingForYou);
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!(view.run.unwrap().doing, "waiting for you");
+    assert!(!bed.hub.is_idle());
+    // Whoever comes later finds the question in the log.
+    let mut client = bed.hub.attach(&bed.id, Some(0)).await.unwrap();
+    let seen = client.next().await.unwrap().unwrap();
+    assert!(seen.iter().any(|news| matches!(news.envelope().event, Event::ApprovalAsked(_))));
+    bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Once, "web")).await.unwrap();
+    bed.quiet().await;
+    let events = bed.log().await;
+    let by = events.iter().find_map(|e| match &e.event {
+        Event::ApprovalAnswered(answered) => Some((answered.by.clone(), answered.decision)),
+        _ => None,
+    });
+    assert_eq!(by, Some(("web".into(), Decision::Once)));
+    assert!(events.iter().any(|e| matches!(e.event, Event::ToolDone(_))));
+}
+
+#[tokio::test]
+async fn the_first_answer_holds_and_others_are_told_whose_it_was() {
+    let (bed, call, digest) = waiting().await;
+    for (given, code) in [
+        (bed.hub.answer_approval(&bed.id, &call, answer("other", Decision::Once, "a")).await, ApiErrorCode::Stale),
+        (
+            bed.hub.answer_approval(&bed.id, &"nobody".into(), answer(&digest, Decision::Once, "a")).await,
+            ApiErrorCode::NotFound,
+        ),
+    ] {
+        assert_eq!(given.unwrap_err().code, code);
+    }
+    let (first, second) = tokio::join!(
+        bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Deny, "terminal")),
+        bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Once, "web")),
+    );
+    first.unwrap();
+    let late = second.unwrap_err();
+    assert_eq!((late.code, late.by.as_deref()), (ApiErrorCode::Answered, Some("terminal")));
+    bed.quiet().await;
+    let late = bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Once, "web")).await.unwrap_err();
+    assert_eq!((late.code, late.by.as_deref()), (ApiErrorCode::Answered, Some("terminal")));
+    let refused = bed
+        .log()
+        .await
+        .iter()
+        .any(|e| matches!(&e.event, Event::ToolError(error) if error.class == ToolErrorClass::Refused));
+    assert!(refused);
+}
+
+#[tokio::test]
+async fn a_stop_and_a_restart_answer_what_waits() {
+    let (bed, call, digest) = waiting().await;
+    bed.hub.abort(&bed.id, Abort { scope: AbortScope::Foreground }).await.unwrap();
+    assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().approvals, []);
+    let late = bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Once, "web")).await.unwrap_err();
+    assert_eq!(late.code, ApiErrorCode::NotFound);
+    assert_eq!(bed.hub.counts().borrow().waiting, 0);
+
+    let (mut bed, ..) = waiting().await;
+    bed.restart().await;
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!((view.row.state, view.run), (SessionActivity::Idle, None));
+    let (asked, closed) = bed.log().await.iter().fold((0, 0), |(asked, closed), e| match e.event {
+        Event::ToolCall(_) => (asked + 1, closed),
+        Event::ToolError(_) => (asked, closed + 1),
+        _ => (asked, closed),
+    });
+    assert_eq!((asked, closed), (1, 1));
+}
+
+/// A session whose run in Analyze has proposed a file.
+async fn proposed() -> (Bed, ProposalsAsked) {
+    let mut bed = Bed::new().await;
+    bed.id = bed.session(Some(Mode::Analyze)).await;
+    bed.model.will([Reply::call("Write", &json!({"path": "a.txt", "content": "hello\n"})), Reply::text("Proposed.")]);
+    bed.send("go", Delivery::Queue).await;
+    let view = bed.quiet().await;
+    assert_eq!(view.row.state, SessionActivity::WaitingForYou);
+    let asked = bed.hub.waiting(&bed.id).await.unwrap().proposals.unwrap();
+    assert_eq!(asked.paths, view.proposals);
+    (bed, asked)
+}
+
+#[tokio::test]
+async fn proposals_of_a_run_are_asked_about_once() {
+    for decision in
+        [ProposalsDecision::Apply, ProposalsDecision::Build, ProposalsDecision::Keep, ProposalsDecision::Discard]
+    {
+        let (bed, asked) = proposed().await;
+        let file = bed.folder.path().join("a.txt");
+        let other = DecideProposals { run: "another".into(), decision };
+        assert_eq!(bed.hub.decide_proposals(&bed.id, other).await.unwrap_err().code, ApiErrorCode::Stale);
+        let decide = || DecideProposals { run: asked.run.clone(), decision };
+        bed.hub.decide_proposals(&bed.id, decide()).await.unwrap();
+        let again = bed.hub.decide_proposals(&bed.id, decide()).await.unwrap_err();
+        assert_eq!(again.code, ApiErrorCode::Answered);
+        let view = bed.quiet().await;
+        let (is_there, open) = (file.exists(), view.proposals.len());
+        let expected = match decision {
+            ProposalsDecision::Apply => (true, 0, Mode::Analyze),
+            ProposalsDecision::Build => (false, 1, Mode::Build),
+            ProposalsDecision::Keep => (false, 1, Mode::Analyze),
+            ProposalsDecision::Discard => (false, 0, Mode::Analyze),
+        };
+        assert_eq!((is_there, open, view.effective.mode.unwrap()), expected, "{decision:?}");
+        let runs = bed.types().await.iter().filter(|kind| *kind == "run.start").count();
+        assert_eq!(runs, if decision == ProposalsDecision::Build { 2 } else { 1 });
+        assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals, None);
+    }
+}
+
+#[tokio::test]
+async fn what_was_kept_is_not_asked_about_again_and_changes_are_listed_and_settled_one_by_one() {
+    let (bed, asked) = proposed().await;
+    let keep = DecideProposals { run: asked.run, decision: ProposalsDecision::Keep };
+    bed.hub.decide_proposals(&bed.id, keep).await.unwrap();
+    bed.model.will([Reply::text("Nothing new.")]);
+    bed.send("and?", Delivery::Queue).await;
+    bed.quiet().await;
+    assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals, None);
+
+    let changes = bed.hub.changes(&bed.id).await.unwrap().changes;
+    assert_eq!((changes.len(), changes[0].kind.as_str(), changes[0].added), (1, "write", 1));
+    assert!(changes[0].diff.as_ref().unwrap().contains("+hello"));
+    let given = |path: &str| ChangePathsGiven { paths: vec![path.into()] };
+    assert_eq!(bed.hub.apply_changes(&bed.id, given("b.txt")).await.unwrap_err().code, ApiErrorCode::Invalid);
+    std::fs::write(bed.folder.path().join("a.txt"), "mine\n").unwrap();
+    let stale = bed.hub.apply_changes(&bed.id, given("a.txt")).await.unwrap_err();
+    assert_eq!(stale.code, ApiErrorCode::Stale);
+    std::fs::remove_file(bed.folder.path().join("a.txt")).unwrap();
+    let settled = bed.hub.apply_changes(&bed.id, given("a.txt")).await.unwrap();
+    assert_eq!((settled.paths.len(), settled.left.len()), (1, 0));
+    assert_eq!(std::fs::read_to_string(bed.folder.path().join("a.txt")).unwrap(), "hello\n");
+    assert_eq!(bed.hub.changes(&bed.id).await.unwrap().changes, []);
+}
+
+#[tokio::test]
+async fn changes_are_not_made_beside_a_run() {
+    let (bed, ..) = waiting().await;
+    let all = || ChangePathsGiven { paths: vec![] };
+    for refused in [
+        bed.hub.apply_changes(&bed.id, all()).await.unwrap_err(),
+        bed.hub.discard_changes(&bed.id, all()).await.unwrap_err(),
+        bed.hub.delete(&bed.id).await.unwrap_err(),
+    ] {
+        assert_eq!(refused.code, ApiErrorCode::Busy);
+    }
+    assert!(!bed.hub.send(&bed.id, message("later", Delivery::Queue)).await.unwrap().starts_run);
+}
