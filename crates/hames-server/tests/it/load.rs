@@ -45,7 +45,7 @@ async fn stream(sessions: usize, pieces: usize) -> (f64, u64) {
     let whole: String = (0..pieces).map(|n| format!("piece {n} ")).collect();
     for client in clients {
         let picture = client.await.unwrap();
-        assert_eq!(picture.texts, [whole.clone()]);
+        assert_eq!(picture.texts, std::slice::from_ref(&whole));
         // Who came late has the whole from the log, without the pieces.
         assert!(picture.open().is_empty() || picture.open() == whole);
         assert!(picture.seqs.windows(2).all(|pair| pair[1] == pair[0] + 1));
