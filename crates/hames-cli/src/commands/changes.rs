@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hames_agent::{Nobody, Ports, Session, SystemClock, Watch};
+use hames_protocol::api::ChangePathsGiven;
 use hames_protocol::{ChangeKind, SessionState};
 use hames_store::{SessionInfo, Store};
 use hames_tools::{Finished, FsProvider};
@@ -24,6 +25,7 @@ use crate::home::Home;
 use crate::output::text::{changes as counts, count};
 use crate::output::{Out, Style, clean, say};
 use crate::resolve::existing;
+use crate::server::server_of;
 
 /// Written once in every log that has proposals.
 const PROPOSED: &str = "change.proposed";
@@ -105,8 +107,8 @@ impl Command<'_> {
             match what {
                 ChangesCommand::List { .. } => self.list(&changes, info, state, &places).await,
                 ChangesCommand::Show { .. } => self.show(&changes, info, state, &places).await,
-                ChangesCommand::Apply { .. } => self.apply(&changes, info, &places).await,
-                ChangesCommand::Discard { .. } => self.discard(&changes, info, &places).await,
+                ChangesCommand::Apply { .. } => self.apply(&changes, info, state, &places).await,
+                ChangesCommand::Discard { .. } => self.discard(&changes, info, state, &places).await,
             }
         })
     }
@@ -189,7 +191,21 @@ impl Command<'_> {
         self.out.line(self.style.yellow(&format!("          cannot be applied: {}", clean::line(reason))))
     }
 
-    async fn apply(&mut self, changes: &Changes, info: &SessionInfo, places: &[String]) -> Result<u8, Stop> {
+    async fn apply(
+        &mut self,
+        changes: &Changes,
+        info: &SessionInfo,
+        state: &SessionState,
+        places: &[String],
+    ) -> Result<u8, Stop> {
+        if let Some(client) = server_of(self.store, self.home, &info.id).await? {
+            let open = changes.open(state, &[]).await?;
+            let wanted = ChangePathsGiven { paths: places.to_vec() };
+            let done = client.apply_changes(&info.id, &wanted).await?;
+            let left = done.left.into_iter().map(|(path, reason)| Mismatch { path, reason }).collect::<Vec<_>>();
+            self.settled(info, "applied", &done.paths, &open)?;
+            return self.left_alone(info, &left);
+        }
         let _lease = self.store.lease(&info.id, "hames changes apply")?;
         let (session, finished, mut open) = self.resume(changes, info).await?;
         if !finished.left.is_empty() {
@@ -208,14 +224,19 @@ impl Command<'_> {
         let mut done = finished.applied;
         done.append(&mut applied.paths);
         self.settled(info, "applied", &done, &open)?;
-        for left in &applied.failed {
+        self.left_alone(info, &applied.failed)
+    }
+
+    /// Says what could not be changed, and finds the exit code.
+    fn left_alone(&mut self, info: &SessionInfo, failed: &[Mismatch]) -> Result<u8, Stop> {
+        for left in failed {
             if self.json {
                 self.out.json(&left_json(info, left))?;
             } else {
                 say(&format!("hames: {} was not changed: {}", clean::line(&left.path), clean::line(&left.reason)));
             }
         }
-        Ok(if applied.failed.is_empty() { exit::COMPLETE } else { exit::STOPPED })
+        Ok(if failed.is_empty() { exit::COMPLETE } else { exit::STOPPED })
     }
 
     /// Says what does not fit. Nothing was done.
@@ -235,7 +256,19 @@ impl Command<'_> {
         Ok(exit::STOPPED)
     }
 
-    async fn discard(&mut self, changes: &Changes, info: &SessionInfo, places: &[String]) -> Result<u8, Stop> {
+    async fn discard(
+        &mut self,
+        changes: &Changes,
+        info: &SessionInfo,
+        state: &SessionState,
+        places: &[String],
+    ) -> Result<u8, Stop> {
+        if let Some(client) = server_of(self.store, self.home, &info.id).await? {
+            let open = changes.open(state, &[]).await?;
+            let done = client.discard_changes(&info.id, &ChangePathsGiven { paths: places.to_vec() }).await?;
+            self.settled(info, "discarded", &done.paths, &open)?;
+            return Ok(exit::COMPLETE);
+        }
         let _lease = self.store.lease(&info.id, "hames changes discard")?;
         let (session, ..) = self.resume(changes, info).await?;
         let state = session.state().clone();

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hames_agent::{Clock, SystemClock};
-use hames_protocol::api::SessionActivity;
-use hames_protocol::{Envelope, Mode, SessionId};
+use hames_client::{Client, ClientError};
+use hames_protocol::api::{CutSession, MoveSession, RenameSession, SessionActivity};
+use hames_protocol::{Envelope, LogError, Mode, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, Exported, Imported, SessionInfo, Store};
 use serde::Serialize;
 use serde_json::json;
@@ -21,6 +22,7 @@ use crate::home::Home;
 use crate::ledger::Ledgers;
 use crate::output::{Out, Style, ask, clean, say};
 use crate::resolve::{check_name, existing};
+use crate::server::{holds, server_of};
 use crate::transcript::Transcript;
 
 /// Events read at once: a page of large results is still a few megabytes.
@@ -55,7 +57,13 @@ fn act(what: SessionsCommand, store: &Store, home: &Home, folder: &Path, env: &E
             let info = existing(store, folder, &session)?;
             let name = name.trim();
             check_name(name)?;
-            let renamed = store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?;
+            let rename = RenameSession { name: name.to_owned() };
+            let at_server =
+                at_server(store, home, &info, async |client| client.rename_session(&info.id, &rename).await)?;
+            let renamed = match at_server {
+                Some(_) => known(store, &info)?,
+                None => store.rename(&info.id, name, SystemClock.now_ms(), "hames sessions rename")?,
+            };
             if json {
                 out.json(&View::of(&renamed))?;
             } else {
@@ -64,11 +72,11 @@ fn act(what: SessionsCommand, store: &Store, home: &Home, folder: &Path, env: &E
         }
         SessionsCommand::Delete { session, yes, json } => {
             let info = existing(store, folder, &session)?;
-            return delete(store, &info, yes, json, out, env);
+            return delete(store, home, &info, Wish { yes, json }, out, env);
         }
         SessionsCommand::Cut { session, from, yes, json } => {
             let info = existing(store, folder, &session)?;
-            return cut(store, &info, from, yes, json, out, env);
+            return cut(store, home, &info, from, Wish { yes, json }, out, env);
         }
         SessionsCommand::Branch { session, name, at, json } => {
             let info = existing(store, folder, &session)?;
@@ -79,8 +87,16 @@ fn act(what: SessionsCommand, store: &Store, home: &Home, folder: &Path, env: &E
         }
         SessionsCommand::Move { session, folder: to, json } => {
             let info = existing(store, folder, &session)?;
-            let lease = store.lease(&info.id, "hames sessions move")?;
-            let moved = store.move_to(&lease, &to, SystemClock.now_ms())?;
+            let move_to = MoveSession { folder: super::folder(Some(&to))?.display().to_string() };
+            let at_server =
+                at_server(store, home, &info, async |client| client.move_session(&info.id, &move_to).await)?;
+            let moved = match at_server {
+                Some(_) => known(store, &info)?,
+                None => {
+                    let lease = store.lease(&info.id, "hames sessions move")?;
+                    store.move_to(&lease, &to, SystemClock.now_ms())?
+                }
+            };
             let place = clean::line(&moved.folder);
             tell(&moved, json, &format!("\"{}\" belongs to {place} now", clean::line(&moved.name)), &mut out)?;
         }
@@ -296,12 +312,43 @@ fn confirmed(yes: bool, question: &str, undone: &str, what: &str) -> Result<bool
     }
 }
 
+/// How something is done that cannot be undone.
+struct Wish {
+    /// Without asking.
+    yes: bool,
+    /// Printed for programs.
+    json: bool,
+}
+
+/// Does it in the server, where that holds the session; `None` where nobody does, and the store is asked.
+fn at_server<T>(
+    store: &Store,
+    home: &Home,
+    info: &SessionInfo,
+    work: impl AsyncFnOnce(Client) -> Result<T, ClientError>,
+) -> Result<Option<T>, Stop> {
+    if !holds(store, &info.id)? {
+        return Ok(None);
+    }
+    super::runtime()?.block_on(async {
+        match server_of(store, home, &info.id).await? {
+            Some(client) => Ok(Some(work(client).await?)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// The session as it is now.
+fn known(store: &Store, info: &SessionInfo) -> Result<SessionInfo, Stop> {
+    store.session(&info.id)?.ok_or_else(|| Stop::from(LogError::NoSession(info.id.clone())))
+}
+
 fn cut(
     store: &Store,
+    home: &Home,
     info: &SessionInfo,
     from: u64,
-    yes: bool,
-    json: bool,
+    Wish { yes, json }: Wish,
     mut out: Out,
     env: &Env,
 ) -> Result<u8, Stop> {
@@ -310,26 +357,43 @@ fn cut(
     if !confirmed(yes, &question, "nothing was removed", &format!("cutting \"{name}\""))? {
         return Ok(exit::COMPLETE);
     }
-    let lease = store.lease(&info.id, "hames sessions cut")?;
-    let done = store.cut(&lease, from, SystemClock.now_ms())?;
+    let cut = CutSession { from_seq: from };
+    let at_server = at_server(store, home, info, async |client| client.cut_session(&info.id, &cut).await)?;
+    let (from_seq, seq, removed) = match at_server {
+        Some(done) => (from, done.seq, done.removed),
+        None => {
+            let lease = store.lease(&info.id, "hames sessions cut")?;
+            let done = store.cut(&lease, from, SystemClock.now_ms())?;
+            (done.from_seq, done.seq, done.removed)
+        }
+    };
     if json {
-        let (id, from_seq, seq, removed) = (info.id.as_str(), done.from_seq, done.seq, done.removed);
+        let id = info.id.as_str();
         out.json(&json!({"session": id, "from_seq": from_seq, "seq": seq, "removed": removed}))?;
     } else {
-        out.line(format!("removed {} events of \"{name}\"", done.removed))?;
+        out.line(format!("removed {removed} events of \"{name}\""))?;
     }
     super::db::suggest(store, env)?;
     out.finish()?;
     Ok(exit::COMPLETE)
 }
 
-fn delete(store: &Store, info: &SessionInfo, yes: bool, json: bool, mut out: Out, env: &Env) -> Result<u8, Stop> {
+fn delete(
+    store: &Store,
+    home: &Home,
+    info: &SessionInfo,
+    Wish { yes, json }: Wish,
+    mut out: Out,
+    env: &Env,
+) -> Result<u8, Stop> {
     let name = clean::line(&info.name);
     let question = format!("delete session \"{name}\" with {} runs for good?", info.turns);
     if !confirmed(yes, &question, "nothing was deleted", &format!("deleting \"{name}\""))? {
         return Ok(exit::COMPLETE);
     }
-    store.delete(&info.id, "hames sessions delete")?;
+    if at_server(store, home, info, async |client| client.delete_session(&info.id).await)?.is_none() {
+        store.delete(&info.id, "hames sessions delete")?;
+    }
     if json {
         out.json(&json!({"deleted": info.id.as_str(), "name": info.name}))?;
     } else {

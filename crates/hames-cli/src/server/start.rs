@@ -3,14 +3,36 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use hames_client::{Finder, Place, Starter};
+use hames_client::{Client, ClientError, Finder, Place, Starter};
+use hames_protocol::SessionId;
+use hames_store::Store;
 
+use super::HOLDER;
 use crate::engine::myself;
+use crate::exit::Stop;
 use crate::home::Home;
 
 /// Looks for the server of this home; starts none.
 pub(crate) fn finder(home: &Home) -> Finder {
     Finder::new(Place::of(home.data()))
+}
+
+/// Whether the local server holds the session.
+pub(crate) fn holds(store: &Store, session: &SessionId) -> Result<bool, Stop> {
+    Ok(store.in_use()?.iter().any(|held| held.session == *session && held.holder == HOLDER))
+}
+
+/// The server, where it holds the session: what a command changes of it goes there. `None` where it does not, or has just
+/// gone, and the command takes the session itself.
+pub(crate) async fn server_of(store: &Store, home: &Home, session: &SessionId) -> Result<Option<Client>, Stop> {
+    if !holds(store, session)? {
+        return Ok(None);
+    }
+    match finder(home).connect().await {
+        Ok(found) => Ok(Some(found.client)),
+        Err(ClientError::Unreachable { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Starts a server as `hames serve` does: the command ends when the server answers, and says what is wrong where it does

@@ -37,7 +37,7 @@ use crate::output::text::{self, Text};
 use crate::output::watch::{Renderer, Screen};
 use crate::output::{Style, clean, say, say_failure};
 use crate::resolve::{Named, first_name, named, settings_of};
-use crate::server::{HOLDER, finder, last_args, starter};
+use crate::server::{finder, holds, last_args, starter};
 use crate::signals::{HangUp, Signals};
 
 /// Bytes of a prompt from standard input: far more than any window holds.
@@ -364,7 +364,7 @@ impl Request {
             },
         };
         let lease = match store.lease(&info.id, holder) {
-            Err(LogError::Busy(_)) if is_at_server(store, &info.id)? => return Ok(Where::Server(Box::new(info))),
+            Err(LogError::Busy(_)) if holds(store, &info.id)? => return Ok(Where::Server(Box::new(info))),
             taken => taken?,
         };
         let settings = settings_of(&info);
@@ -493,11 +493,6 @@ impl Where {
     fn here(target: Target) -> Where {
         Where::Here(Box::new(target))
     }
-}
-
-/// Whether the local server holds the session.
-fn is_at_server(store: &Store, session: &SessionId) -> Result<bool, Stop> {
-    Ok(store.in_use()?.iter().any(|held| held.session == *session && held.holder == HOLDER))
 }
 
 /// The session a run writes.
