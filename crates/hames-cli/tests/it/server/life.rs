@@ -13,7 +13,6 @@ use super::{Server, client, is_alive, log, message, pid_of, send, session, wait}
 use crate::kit::{Ended, PATIENCE, User, until};
 
 #[test]
-#[ignore = "needs the operations of the hub, which are being built"]
 fn a_server_answers_when_serve_returns_and_is_gone_when_stop_does() {
     let (user, _provider) = User::saying("hi");
     let ended = user.run(&["server", "status"]);
@@ -84,7 +83,6 @@ fn it_keeps_nothing_of_whoever_started_it_but_the_environment() {
 }
 
 #[test]
-#[ignore = "needs the operations of the hub, which are being built"]
 fn a_hang_up_is_harmless_and_the_first_signal_ends_runs_with_their_logs_whole() {
     for name in ["TERM", "INT"] {
         let script = Script::new().respond(|_| Turn::call("Shell", json!({"command": "echo $$ > pid; sleep 600"})));
@@ -113,7 +111,6 @@ fn a_hang_up_is_harmless_and_the_first_signal_ends_runs_with_their_logs_whole() 
 }
 
 #[test]
-#[ignore = "needs the operations of the hub, which are being built"]
 fn a_server_that_nobody_uses_ends_by_itself_and_one_in_use_does_not() {
     let gate = Gate::new();
     let script = Script::new().turn(Turn::text("slow").gate_head(gate.clone()));
@@ -137,7 +134,6 @@ fn a_server_that_nobody_uses_ends_by_itself_and_one_in_use_does_not() {
 }
 
 #[test]
-#[ignore = "needs the operations of the hub, which are being built"]
 fn a_restart_waits_for_runs_and_starts_it_as_it_was_started() {
     let gate = Gate::new();
     let script = Script::new().turn(Turn::text("done at last").gate_head(gate.clone()));
@@ -204,7 +200,6 @@ fn only_loopback_is_listened_on() {
 }
 
 #[test]
-#[ignore = "needs the operations of the hub, which are being built"]
 fn a_folder_neither_starts_nor_moves_the_server() {
     let (user, provider) = User::saying("from the real one");
     let (_other, stub) = User::saying("from the folder's");
