@@ -71,6 +71,12 @@ impl Agent {
         self.model.info()
     }
 
+    /// From here on requests begin with this.
+    pub(crate) fn set_head(&mut self, head: Arc<Head>) {
+        self.head_tokens = estimate_head(&head);
+        self.head = head;
+    }
+
     /// What may differ from request to request.
     pub(crate) fn request_options(&self, max_output_tokens: u64, session: &str) -> RequestOptions {
         RequestOptions {

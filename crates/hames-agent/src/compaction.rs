@@ -9,8 +9,14 @@ mod recover;
 
 use std::sync::Arc;
 
-use hames_context::{Budget, Decision, Moment, Plan, Policy, Ready, Refused, SummaryRequest, Terms, Window};
-use hames_protocol::{ErrorClass, Event, Failure, ModelClient};
+use hames_context::{
+    Budget, Carried, Decision, Deterministic, Moment, PinRefused, Plan, Policy, PruneThenSummarize, Ready, Refused,
+    Strategy, SummaryRequest, Terms, Window,
+};
+use hames_protocol::{
+    CompactionSettings, CompactionStrategy, ErrorClass, Event, Failure, ModelClient, PinTarget, WindowPreview,
+    WindowReport,
+};
 
 use crate::Agent;
 use crate::journal::{Folds, locked};
@@ -50,6 +56,25 @@ pub struct Compaction {
     pub should_compact: Option<ShouldCompact>,
     /// Adds to what the author of a document is told.
     pub on_compaction: Option<OnCompaction>,
+}
+
+impl Compaction {
+    /// What a person set, with the defaults for the rest. Who writes documents is the caller's to find.
+    pub fn of(settings: &CompactionSettings) -> Self {
+        let strategy: Arc<dyn Strategy> = match settings.strategy.unwrap_or_default() {
+            CompactionStrategy::Carried => Arc::new(Carried),
+            CompactionStrategy::Deterministic => Arc::new(Deterministic),
+            CompactionStrategy::PruneThenSummarize => Arc::new(PruneThenSummarize::default()),
+        };
+        let default = Policy::default();
+        let policy = Policy {
+            auto: settings.auto.unwrap_or(default.auto),
+            trigger: settings.trigger.unwrap_or(default.trigger),
+            landing: settings.landing.unwrap_or(default.landing),
+            strategy,
+        };
+        Self { policy: policy.clamped(), ..Self::default() }
+    }
 }
 
 /// What an agent holds of it while it runs.
@@ -95,25 +120,6 @@ pub(crate) enum Planned {
     Refused(Failure),
     /// A person or a message came in between; nothing was decided.
     Cut,
-}
-
-/// What a compaction would do, or did. All numbers are estimated tokens, tools and system text included.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Preview {
-    /// What: `mask`, `checkpoint`, `summary` or `nothing`, or `refused`.
-    pub action: &'static str,
-    /// What the window has now.
-    pub tokens_before: u64,
-    /// What it would have; for a summary as far as it can be known.
-    pub tokens_after: Option<u64>,
-    /// What a model would sum up.
-    pub span_tokens: Option<u64>,
-    /// Messages in that.
-    pub span_items: Option<usize>,
-    /// Tokens the document should have.
-    pub document_tokens: Option<u64>,
-    /// In words.
-    pub line: String,
 }
 
 impl Agent {
@@ -225,46 +231,25 @@ impl Agent {
     }
 
     /// What a compaction by hand would do now. Changes nothing.
-    pub(crate) fn preview(&mut self, folds: &Folds) -> Preview {
-        let plan = self.next_plan(folds, Moment::Manual);
-        let before = self.head_tokens + self.compacting.window.tokens();
-        let nothing = Preview {
-            action: "nothing",
-            tokens_before: before,
-            tokens_after: None,
-            span_tokens: None,
-            span_items: None,
-            document_tokens: None,
-            line: "Nothing would be gained.".into(),
-        };
-        match plan {
-            Plan::Ready(_) | Plan::Nothing => nothing,
-            Plan::Refused(refused) => Preview { action: "refused", line: refused.to_string(), ..nothing },
-            Plan::Decide(decision) => {
-                let moves = decision.events(&[]).iter().any(|event| matches!(event, Event::WindowCheckpoint(_)));
-                Preview {
-                    action: if moves { "checkpoint" } else { "mask" },
-                    tokens_after: Some(decision.tokens_after),
-                    line: decision.line.clone(),
-                    ..nothing
-                }
-            }
-            Plan::Summarise(request) => Preview {
-                action: "summary",
-                tokens_after: Some(before.saturating_sub(request.span_tokens) + request.target_tokens),
-                span_tokens: Some(request.span_tokens),
-                span_items: Some(request.items),
-                document_tokens: Some(request.target_tokens),
-                line: format!(
-                    "{} messages ({} tokens) would become a document of about {} tokens, written by {}",
-                    request.items,
-                    request.span_tokens,
-                    request.target_tokens,
-                    self.author_name()
-                ),
-                ..nothing
-            },
-        }
+    pub(crate) fn preview(&mut self, folds: &Folds) -> WindowPreview {
+        self.sync(folds);
+        let terms = self.terms(folds);
+        self.compacting.window.preview(&terms)
+    }
+
+    /// What the next request carries, what was left out of it, and why.
+    pub(crate) fn report(&mut self, folds: &Folds) -> WindowReport {
+        self.sync(folds);
+        let terms = self.terms(folds);
+        let state = locked(&folds.window);
+        self.compacting.window.report(&state, &terms)
+    }
+
+    /// Whether something may be pinned besides what is.
+    pub(crate) fn check_pin(&mut self, folds: &Folds, target: &PinTarget) -> Result<(), PinRefused> {
+        self.sync(folds);
+        let terms = self.terms(folds);
+        self.compacting.window.check_pin(target, &terms)
     }
 }
 

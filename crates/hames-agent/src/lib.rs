@@ -10,6 +10,7 @@
 mod agent;
 mod clock;
 mod compaction;
+mod frozen;
 mod guard;
 mod head;
 mod journal;
@@ -23,7 +24,7 @@ mod step;
 
 pub use agent::{Agent, AgentParts};
 pub use clock::{Clock, SystemClock};
-pub use compaction::{Compaction, Fill, OnCompaction, Preview, ShouldCompact};
+pub use compaction::{Compaction, Fill, OnCompaction, ShouldCompact};
 pub use guard::{Guard, StepEnded, Verdict};
 pub use head::{run_note, system_text};
 pub use journal::Journal;

@@ -79,8 +79,16 @@ pub(crate) fn read(completion: &Completion, seen: bool, is_suspect: bool, sent: 
                 failure.class == ErrorClass::ContextOverflow || is_suspect || (is_vague && sent.is_nearly_full());
             did_not_fit.then(|| Overflow::of_failure(failure))
         }
-        None => is_silent(completion, sent).then(|| Overflow::of_failure(&silent(sent))),
+        None => is_silent(completion, sent)
+            .then(|| Overflow { limit: read_whole(completion), ..Overflow::of_failure(&silent(sent)) }),
     }
+}
+
+/// The window, where an answer ended for its length before it began: the input that was read is all there is room for.
+fn read_whole(completion: &Completion) -> Option<u64> {
+    let usage = completion.usage.as_ref()?;
+    let ended_at_once = completion.finish_reason.as_deref() == Some("length") && usage.output == Some(0);
+    usage.input.filter(|_| ended_at_once)
 }
 
 /// An answer of nothing: the input took the whole window, or was cut to it.
@@ -88,6 +96,8 @@ fn is_silent(completion: &Completion, sent: &Sent) -> bool {
     let usage = completion.usage.clone().unwrap_or_default();
     let filled = usage.input.is_some_and(|input| input.saturating_mul(100) >= sent.window.saturating_mul(FULL));
     match completion.finish_reason.as_deref() {
+        // Some room for an answer was asked for, so it was not that which ran out.
+        Some("length") if usage.output == Some(0) && usage.input.is_some() => true,
         Some("length") => usage.output.unwrap_or(0) == 0 && (filled || sent.is_nearly_full()),
         Some("content_filter" | "error") => false,
         _ => sent.is_nearly_full() || filled,
@@ -120,7 +130,9 @@ impl Overflow {
         // What an unexplained refusal states is of something else.
         let is_stated = failure.class == ErrorClass::ContextOverflow;
         let number = |number: Option<u64>| number.filter(|_| is_stated);
-        let is_of_bytes = failure.status == Some(413) && stated.limit_tokens.is_none();
+        let has_words =
+            failure.provider_message.is_some() || stated.code.is_some() || failure.message.contains("web page");
+        let is_of_bytes = failure.status == Some(413) && stated.limit_tokens.is_none() && has_words;
         Self {
             failure: failure.clone(),
             limit: number(stated.limit_tokens),
@@ -139,8 +151,9 @@ impl Overflow {
     }
 
     /// The window where nobody says a number: less than what was refused.
-    pub(crate) fn shrunk(&self, sent: &Sent) -> Option<Limit> {
-        if self.is_of_bytes || self.limit.is_some() {
+    pub(crate) fn shrunk(&self, sent: &Sent, is_first: bool) -> Option<Limit> {
+        // Too many bytes may be one image; what is refused again without it is too long.
+        if (self.is_of_bytes && is_first) || self.limit.is_some() {
             return None;
         }
         let tokens = sent.window.min(sent.input.saturating_mul(SHRUNK) / 100);
@@ -225,6 +238,7 @@ mod tests {
             (failed(refused(ServerError, 500, none)), false, false),
             (failed(refused(RateLimit, 429, none)), false, false),
             (ended(Some("length"), Some(31_900), Some(0)), true, true),
+            (ended(Some("length"), Some(9_000), Some(0)), true, true),
             (ended(Some("length"), Some(9_000), None), true, false),
             (ended(Some("length"), Some(9_000), Some(7)), false, false),
             (ended(Some("stop"), None, None), true, false),
@@ -269,13 +283,18 @@ mod tests {
 
     #[test]
     fn without_a_number_the_window_is_less_than_what_was_refused() {
-        let overflow =
-            |status, limit| Overflow::of_failure(&refused(ErrorClass::ContextOverflow, status, [limit, None, None]));
-        assert_eq!(overflow(400, None).shrunk(&SENT), Some(Limit { tokens: 28_500, how: "estimated" }));
-        assert_eq!(overflow(413, None).shrunk(&SENT), None, "bytes are no tokens");
-        assert_eq!(overflow(400, Some(32_000)).shrunk(&SENT), None);
+        let overflow = |status, limit, words: Option<&str>| {
+            let failure = refused(ErrorClass::ContextOverflow, status, [limit, None, None]);
+            Overflow::of_failure(&Failure { provider_message: words.map(str::to_owned), ..failure })
+        };
+        let less = Some(Limit { tokens: 28_500, how: "estimated" });
+        assert_eq!(overflow(400, None, None).shrunk(&SENT, true), less);
+        assert_eq!(overflow(413, None, None).shrunk(&SENT, true), less, "nobody says that it is bytes");
+        assert_eq!(overflow(413, None, Some("body too large")).shrunk(&SENT, true), None, "bytes are no tokens");
+        assert_eq!(overflow(413, None, Some("body too large")).shrunk(&SENT, false), less);
+        assert_eq!(overflow(400, Some(32_000), None).shrunk(&SENT, true), None);
         let tiny = Sent { input: 900, ..EARLY };
-        assert_eq!(overflow(400, None).shrunk(&tiny), None);
+        assert_eq!(overflow(400, None, None).shrunk(&tiny, true), None);
     }
 
     #[test]

@@ -9,12 +9,13 @@ use hames_protocol::{
     CompactionDone, Delivery, Durability, ENVELOPE_VERSION, Emit, Envelope, ErrorClass, Event, EventLog, Failure,
     Inbox, InstructionFile, Item, MemoryInbox, MessageUser, Mode, NamedHash, Part, PendingId, PinAdded, PinRemoved,
     PinTarget, PinnedBy, RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings,
-    SettingsChanged, WindowState, closing,
+    SettingsChanged, WindowPreview, WindowReport, WindowState, closing,
 };
 use hames_tools::Finished;
 use tokio_util::sync::CancellationToken;
 
-use crate::compaction::{Planned, Preview};
+use crate::compaction::Planned;
+use crate::frozen;
 use crate::guard::SharedGuard;
 use crate::journal::{Journal, locked};
 use crate::recorder::Recorder;
@@ -102,6 +103,13 @@ impl Session {
         let session = Self { journal: Arc::new(Journal::new(id, ports)), cut_changes: Mutex::default() };
         session.journal.replay().await?;
         session.recover(&(Arc::new(Nobody) as Arc<dyn Watch>)).await?;
+        Ok(session)
+    }
+
+    /// A session to look at: its log replayed, and nothing of what a death left open closed. For nothing that writes.
+    pub async fn look(ports: Ports, id: SessionId) -> Result<Self, Failure> {
+        let session = Self { journal: Arc::new(Journal::new(id, ports)), cut_changes: Mutex::default() };
+        session.journal.replay().await?;
         Ok(session)
     }
 
@@ -249,13 +257,14 @@ impl Session {
                 Err(Failure::new(ErrorClass::Interrupted, "The compaction was stopped; nothing has changed."))
             }
             Planned::Ready(_) | Planned::Nothing => {
-                Ok(self.window().last_compaction.clone().filter(|_| self.window().revision != before))
+                let window = self.window();
+                Ok(window.last_compaction.clone().filter(|_| window.revision != before))
             }
         }
     }
 
     /// What [`compact`](Self::compact) would do now. Asks no model and changes nothing.
-    pub fn preview_compaction(&self, agent: &mut Agent) -> Preview {
+    pub fn preview_compaction(&self, agent: &mut Agent) -> WindowPreview {
         agent.recall_limit(&self.journal.folds);
         agent.preview(&self.journal.folds)
     }
@@ -265,8 +274,24 @@ impl Session {
         locked(&self.journal.folds.window)
     }
 
-    /// Keeps something in the window whatever leaves it. Gives the pin's name, for [`unpin`](Self::unpin).
-    pub async fn pin(&self, target: PinTarget, by: PinnedBy, watch: Arc<dyn Watch>) -> Result<u64, Failure> {
+    /// What the next request would carry, what was left out of it, and why.
+    pub fn report(&self, agent: &mut Agent) -> WindowReport {
+        agent.recall_limit(&self.journal.folds);
+        agent.report(&self.journal.folds)
+    }
+
+    /// Keeps something in the window whatever leaves it, within the share that pins may have. Gives the pin's name, for
+    /// [`unpin`](Self::unpin).
+    pub async fn pin(
+        &self,
+        agent: &mut Agent,
+        target: PinTarget,
+        by: PinnedBy,
+        watch: Arc<dyn Watch>,
+    ) -> Result<u64, Failure> {
+        agent
+            .check_pin(&self.journal.folds, &target)
+            .map_err(|refused| Failure::new(ErrorClass::Usage, refused.to_string()))?;
         self.introduce(&watch).await;
         self.recorder(watch).record(vec![Event::PinAdded(PinAdded { target, by })]).await?;
         Ok(self.state().seq)
@@ -279,6 +304,21 @@ impl Session {
         }
         self.recorder(watch).record(vec![Event::PinRemoved(PinRemoved { pin })]).await?;
         Ok(true)
+    }
+
+    /// Gives the agent the head that the session has had so far, and tells of instruction files that have changed since.
+    async fn keep_head(&self, agent: &mut Agent, input: RunInput) -> RunInput {
+        let before = self.state().instructions.clone();
+        let checkpoint = self.window().checkpoint_seq;
+        let model = agent.model_info().model.clone();
+        let head = frozen::head_of(agent.door.blobs().as_ref(), self.id(), &model, checkpoint, &agent.head).await;
+        if Arc::ptr_eq(&head, &agent.head) {
+            return input;
+        }
+        let told = frozen::changed_instructions(&before, &input.instructions, &agent.head.system);
+        agent.set_head(head);
+        let note = [input.note, told].into_iter().flatten().reduce(|note, told| format!("{note}\n{told}"));
+        RunInput { note, ..input }
     }
 
     fn loop_cx(&self, agent: &Agent, mode: Mode, control: &RunControl, recorder: &Arc<Recorder>) -> LoopCx {
@@ -313,6 +353,7 @@ impl Session {
         recorder: &Arc<Recorder>,
     ) -> Result<RunEnd, Failure> {
         let mode = input.mode;
+        let input = self.keep_head(agent, input).await;
         agent.recall_limit(&self.journal.folds);
         recorder.record(opening_events(agent, input)).await?;
         let cx = self.loop_cx(agent, mode, control, recorder);

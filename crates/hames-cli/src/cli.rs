@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
-use hames_protocol::{Delivery, GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature, ThinkingLevel, TopP};
+use hames_protocol::{
+    CompactionSettings, CompactionStrategy, Delivery, GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature,
+    ThinkingLevel, TopP,
+};
 
 use crate::config::{Approve, IdleExit};
 
@@ -26,6 +29,10 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// List, show, apply and discard what was proposed in Analyze
     Changes(ChangesArgs),
+    /// Make a session's window smaller now, or show what that would do
+    Compact(CompactArgs),
+    /// Show what a session's next request carries, and what was left out of it
+    Context(ContextArgs),
     /// List what was allowed for a folder, and take it back
     Grants(GrantsArgs),
     /// List the models of every configured provider
@@ -149,6 +156,104 @@ pub(crate) struct RunArgs {
     /// One number of the loop guard, reasoning_threshold=0.6 say; config.example.jsonc lists all
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) guard_set: Vec<GuardChange>,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+}
+
+/// How a session's window is kept: of the session from then on.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct WindowArgs {
+    /// Tokens of the context window, whatever the model is known to have
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) context_window: Option<u64>,
+
+    /// Tokens one answer may have
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_output_tokens: Option<u64>,
+
+    /// How the window is kept: `off`, `on`, or a strategy: carried, deterministic, prune-then-summarize
+    #[arg(long, value_name = "off|on|STRATEGY")]
+    pub(crate) compaction: Option<CompactionFlag>,
+
+    /// Compact when so much of the usable window is taken [default: 80]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) compact_at: Option<u8>,
+
+    /// Keep so much of it verbatim; 0 keeps only the last complete turn [default: 10]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub(crate) compact_keep: Option<u8>,
+}
+
+impl WindowArgs {
+    /// The settings of compaction that are given, where any is.
+    pub(crate) fn compaction(&self) -> Option<CompactionSettings> {
+        let (auto, strategy) = match self.compaction {
+            None => (None, None),
+            Some(CompactionFlag::Auto(on)) => (Some(on), None),
+            Some(CompactionFlag::Strategy(strategy)) => (Some(true), Some(strategy)),
+        };
+        let (trigger, landing) = (self.compact_at, self.compact_keep);
+        let settings = CompactionSettings { auto, strategy, trigger, landing, summary_model: None };
+        (!settings.is_empty()).then_some(settings)
+    }
+}
+
+/// A value of `--compaction`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CompactionFlag {
+    Auto(bool),
+    Strategy(CompactionStrategy),
+}
+
+impl std::str::FromStr for CompactionFlag {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(CompactionFlag::Auto(false)),
+            "on" => Ok(CompactionFlag::Auto(true)),
+            name => name
+                .parse()
+                .map(CompactionFlag::Strategy)
+                .map_err(|_| "it should be off, on, carried, deterministic or prune-then-summarize".into()),
+        }
+    }
+}
+
+/// `hames compact`.
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// Its name or id
+    #[arg(value_name = "NAME|ID")]
+    pub(crate) session: String,
+
+    /// The folder whose session is meant, instead of the current one
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `hames context`.
+#[derive(Debug, Args)]
+pub(crate) struct ContextArgs {
+    /// Its name or id
+    #[arg(value_name = "NAME|ID")]
+    pub(crate) session: String,
+
+    /// The folder whose session is meant, instead of the current one
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `hames models`.

@@ -62,6 +62,8 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Sessions(args) => commands::sessions::run(args, &env),
         Command::Changes(args) => commands::changes::run(args, &env),
         Command::Db { what } => commands::db::run(what, &env),
+        Command::Compact(args) => commands::compact::compact(&args, &env),
+        Command::Context(args) => commands::compact::context(&args, &env),
         Command::Grants(args) => commands::grants::run(args, &env),
         Command::Models(args) => commands::models::run(&args, &env),
         Command::Providers { what } => commands::providers::run(what, &env),

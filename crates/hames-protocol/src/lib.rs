@@ -16,6 +16,7 @@
 
 pub mod api;
 pub mod closing;
+mod compaction;
 mod event;
 mod failure;
 mod grant;
@@ -36,6 +37,7 @@ mod transcript;
 mod usage;
 mod window;
 
+pub use compaction::*;
 pub use event::*;
 pub use failure::*;
 pub use grant::*;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{GuardSettings, Penalty, Sampler, Sampling};
+use crate::{CompactionSettings, GuardSettings, Penalty, Sampler, Sampling};
 
 /// What a run may do to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -173,6 +173,9 @@ pub struct Settings {
     /// The loop guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardSettings>,
+    /// How the window is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionSettings>,
 }
 
 impl Settings {
@@ -194,6 +197,9 @@ impl Settings {
         );
         if let Some(guard) = &patch.guard {
             out.guard = Some(out.guard.unwrap_or_default().patched(guard));
+        }
+        if let Some(compaction) = &patch.compaction {
+            out.compaction = Some(out.compaction.unwrap_or_default().patched(compaction));
         }
         out
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::proposals::{self, Proposal, Settled};
 use crate::{
-    BlobRef, Decision, Envelope, Event, Grant, Outside, Pending, PendingEdited, PendingId, RunId, Settings, Todo, Usage,
+    BlobRef, Decision, Envelope, Event, Grant, InstructionFile, Outside, Pending, PendingEdited, PendingId, RunId,
+    Settings, Todo, Usage,
 };
 
 /// So many messages are known by their senders' own ids: a message that is sent again comes soon after the first time.
@@ -56,6 +57,8 @@ pub struct SessionState {
     pub applying: Vec<String>,
     /// What became of proposals since the last message: told to the model with the next one.
     pub settled: Settled,
+    /// The instruction files of the last run, by their content.
+    pub instructions: Vec<InstructionFile>,
     /// Windows that turned out smaller than was thought, in tokens, by model.
     pub limits: BTreeMap<String, u64>,
     /// What a person allowed for the rest of the session.
@@ -86,9 +89,10 @@ impl SessionState {
             Event::SettingsChanged(changed) => {
                 self.settings = self.settings.without(&changed.unset).patched(&changed.settings)
             }
-            Event::RunStart(_) if envelope.agent.is_empty() => {
+            Event::RunStart(start) if envelope.agent.is_empty() => {
                 self.turn = envelope.turn.unwrap_or(self.turn.saturating_add(1));
                 self.open_run = envelope.run.clone();
+                self.instructions.clone_from(&start.instructions);
                 self.step = 0;
             }
             Event::RunDone(_) if envelope.agent.is_empty() => self.open_run = None,

@@ -36,6 +36,7 @@ mod script;
 mod sys;
 pub mod trouble;
 mod turn;
+mod window;
 pub mod wire;
 
 pub use gate::Gate;
@@ -43,3 +44,4 @@ pub use provider::{Provider, blocking};
 pub use request::{ChatRequest, Prefix};
 pub use script::Script;
 pub use turn::Turn;
+pub use window::TooLong;

@@ -1,9 +1,11 @@
 //! An agent from values, with what most callers want where they say nothing.
 
+mod compaction;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hames_agent::{Agent, AgentParts, RetryPolicy, system_text};
+use hames_agent::{Agent, AgentParts, Compaction, RetryPolicy, system_text};
 use hames_protocol::{
     ApprovalAsked, Approver, BlobStore, Decision, ErrorClass, Failure, GrantKeeper, GuardLevel, GuardSettings, Head,
     MemoryBlobs, ModelClient, NobodyAnswers, Sampling, ThinkingLevel,
@@ -43,6 +45,9 @@ pub struct AgentBuilder {
     sampling: Sampling,
     max_output_tokens: Option<u64>,
     retry: RetryPolicy,
+    compaction: Compaction,
+    /// Whether it begins by a reserve, and by which where one is given.
+    reserves: Option<Option<u64>>,
     guard: GuardSettings,
 }
 
@@ -71,6 +76,8 @@ impl AgentBuilder {
             sampling: Sampling::default(),
             max_output_tokens: None,
             retry: RetryPolicy::default(),
+            compaction: Compaction::default(),
+            reserves: None,
             guard: GuardSettings::level(GuardLevel::Off),
         }
     }
@@ -289,8 +296,10 @@ impl AgentBuilder {
     }
 
     /// The agent. Fails where the folder cannot be used or two tools share a name.
-    pub fn build(self) -> Result<Agent, Failure> {
-        let window_tokens = self.model.info().context_window;
+    pub fn build(mut self) -> Result<Agent, Failure> {
+        let compaction = self.settled_compaction();
+        let known = self.model.info().context_window;
+        let window_tokens = compaction.context_window.map_or(known, |most| most.min(known));
         let tools = match self.tools {
             Some(tools) => ToolSet::new(tools),
             None => built_in(window_tokens, self.web),
@@ -333,7 +342,8 @@ impl AgentBuilder {
             max_output_tokens: self.max_output_tokens,
             retry: self.retry,
             guard: self.guard,
-        }))
+        })
+        .compacting(compaction))
     }
 }
 

@@ -43,6 +43,7 @@ mod builder;
 pub use builder::AgentBuilder;
 
 pub use hames_agent as agent;
+pub use hames_context as context;
 pub use hames_model as model;
 pub use hames_protocol as protocol;
 pub use hames_skills as skills;

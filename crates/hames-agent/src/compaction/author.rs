@@ -51,11 +51,6 @@ pub(super) fn prompt_tokens() -> u64 {
 const FRAME_TOKENS: u64 = 80;
 
 impl Agent {
-    /// Who writes documents.
-    pub(super) fn author_name(&self) -> String {
-        self.compacting.config.summary_model.as_deref().unwrap_or(self.model.as_ref()).info().model.to_string()
-    }
-
     /// The author's connection: its own, a second one to the agent's model, or the agent's where there can be no second.
     fn author(&mut self) -> &mut dyn ModelClient {
         if let Some(author) = &mut self.compacting.config.summary_model {

@@ -125,7 +125,9 @@ impl Agent {
             self.limit_window(cx, limit, words).await?;
             return Ok(true);
         }
-        if let Some(limit) = overflow.shrunk(sent).filter(|_| counted.is_none() && !recovery.shrunk) {
+        if let Some(limit) =
+            overflow.shrunk(sent, recovery.failed == 1).filter(|_| counted.is_none() && !recovery.shrunk)
+        {
             recovery.shrunk = true;
             self.limit_window(cx, limit, words).await?;
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod checks;
+pub(crate) mod compact;
 pub(crate) mod config;
 pub(crate) mod db;
 pub(crate) mod demo;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use hames_model::catalog::Facts;
-use hames_protocol::{GuardSettings, ModelRef, Price, Sampling, ThinkingLevel};
+use hames_protocol::{CompactionSettings, GuardSettings, ModelRef, Price, Sampling, ThinkingLevel};
 use hames_store::VacuumThresholds;
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -73,6 +73,8 @@ pub(crate) struct FileConfig {
     pub(crate) vacuum: VacuumThresholds,
     /// How long the server stays.
     pub(crate) server: FileServer,
+    /// How windows are kept, where a session says nothing.
+    pub(crate) compaction: CompactionSettings,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

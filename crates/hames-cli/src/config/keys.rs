@@ -4,8 +4,19 @@
 //! line in [`TABLES`], or the test does not know of it.
 
 /// Of the file.
-pub(crate) const ROOT: &[&str] =
-    &["$schema", "model", "providers", "catalog", "approve", "policy", "web", "guard", "database", "server"];
+pub(crate) const ROOT: &[&str] = &[
+    "$schema",
+    "model",
+    "providers",
+    "catalog",
+    "approve",
+    "policy",
+    "web",
+    "guard",
+    "database",
+    "server",
+    "compaction",
+];
 
 /// Of one provider.
 pub(crate) const PROVIDER: &[&str] = &[
@@ -83,6 +94,9 @@ pub(crate) const DATABASE: &[&str] = &["vacuum_free_percent", "vacuum_free_mb"];
 /// Of `server`.
 pub(crate) const SERVER: &[&str] = &["idle_exit"];
 
+/// Of `compaction`.
+pub(crate) const COMPACTION: &[&str] = &["auto", "strategy", "trigger", "landing", "summary_model"];
+
 /// Of one rule.
 pub(crate) const RULE: &[&str] = &["verdict", "path", "access", "command", "host", "tool", "any"];
 
@@ -101,6 +115,7 @@ pub(crate) const TABLES: &[(&str, &[&str])] = &[
     ("/guard", GUARD),
     ("/database", DATABASE),
     ("/server", SERVER),
+    ("/compaction", COMPACTION),
 ];
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use hames_agent::{Clock, SystemClock};
 use hames_model::Remedies;
-use hames_protocol::{GuardSettings, ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
+use hames_protocol::{CompactionSettings, GuardSettings, ModelInfo, ModelRef, Sampling, Settings, ThinkingLevel};
 
 use super::file::{FileConfig, ModelsDev};
 use super::policy::Approve;
@@ -62,6 +62,8 @@ pub(crate) struct Chosen {
     pub(crate) sampling: Sampling,
     /// The file's loop guard, for what the session leaves open.
     pub(crate) guard: GuardSettings,
+    /// How the window is kept where the session says nothing.
+    pub(crate) compaction: CompactionSettings,
 }
 
 impl Config {
@@ -144,7 +146,16 @@ impl Config {
         let of_model = provider.models.iter().find(|known| known.id == model.id).map(|known| known.sampling);
         let sampling = of_model.unwrap_or_default().or(provider.sampling);
         let guard = self.file.guard.as_ref().map(|at| at.value.clone()).unwrap_or_default();
-        Ok(Chosen { thinking_level: provider.thinking_level, sampling, guard, info, described, origin, provider })
+        Ok(Chosen {
+            thinking_level: provider.thinking_level,
+            compaction: self.file.compaction.clone(),
+            sampling,
+            guard,
+            info,
+            described,
+            origin,
+            provider,
+        })
     }
 
     /// The default model of the first provider the environment makes; else a file's only model.

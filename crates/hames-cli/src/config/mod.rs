@@ -2,6 +2,7 @@
 //!
 //! Read once; only `edit` writes it, for `hames providers`. Nothing in the project's folder is ever read: a repository cannot configure Hames.
 
+mod compaction;
 mod database;
 pub(crate) mod edit;
 mod file;

@@ -60,6 +60,7 @@ impl Reader<'_> {
                 }
                 "database" => config.vacuum = self.database(&property.value, key)?,
                 "server" => config.server = self.server(&property.value, key)?,
+                "compaction" => config.compaction = self.compaction(&property.value, key)?,
                 _ => {}
             }
         }
@@ -287,7 +288,7 @@ impl Reader<'_> {
         }
     }
 
-    fn model_ref(&self, value: &Value<'_>, key: &str) -> Result<Option<At<ModelRef>>, Stop> {
+    pub(super) fn model_ref(&self, value: &Value<'_>, key: &str) -> Result<Option<At<ModelRef>>, Stop> {
         const WANTED: &str = "\"provider/model\"";
         let Value::StringLit(text) = value else { return Err(self.wrong(value, key, WANTED)) };
         let model = text.value.parse().map_err(|_| self.wrong(value, key, WANTED))?;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hames::AgentBuilder;
-use hames_agent::{Agent, Clock, SystemClock};
-use hames_model::ChatModel;
-use hames_protocol::{Approver, Failure, InstructionFile, SessionId, Settings};
+use hames_agent::{Agent, Clock, Compaction, SystemClock};
+use hames_model::{ChatModel, LearnedStore};
+use hames_protocol::{Approver, Failure, InstructionFile, ModelClient, ModelRef, SessionId, Settings};
 use hames_skills::Instructions;
 use hames_tools::{LockTable, Policy, Rule, Secrets, ShellProvider};
 use hames_workspace::shell::{LocalShell, LocalShellOptions, ReaperCommand};
@@ -15,6 +15,7 @@ use super::{Ground, REAPER, endpoint, internal, learned};
 use crate::catalog::DEFAULT_OUTPUT;
 use crate::config::Chosen;
 use crate::env::Env;
+use crate::exit::Stop;
 
 /// What a run of a session is put together from.
 pub(crate) struct Setup<'a> {
@@ -71,7 +72,15 @@ impl Setup<'_> {
         let Ground { env, home, config, store } = self.ground;
         let blobs = store.blobs();
         let endpoint = endpoint(&self.chosen.provider, config, env);
-        let model = ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?.learning_in(learned(home));
+        let mut info = self.chosen.info.clone();
+        info.context_window = settings.context_window.unwrap_or(info.context_window);
+        let lessons: Arc<dyn LearnedStore> = learned(home);
+        let model = ChatModel::new(endpoint, info, Arc::clone(&blobs))?.learning_in(Arc::clone(&lessons));
+        let wanted = settings.compaction.clone().unwrap_or_default();
+        let author = match &wanted.summary_model {
+            Some(author) => Some(self.author(author, lessons)?),
+            None => None,
+        };
         let grants = store.grants(Some(self.folder))?.into_iter().map(|kept| kept.grant).collect();
         AgentBuilder::new(self.folder, Box::new(model))
             .instructions(instructions)
@@ -89,7 +98,22 @@ impl Setup<'_> {
             .thinking(settings.thinking_level)
             .max_output_tokens(settings.max_output_tokens)
             .guard(settings.guard.clone().unwrap_or_default())
+            .compaction(Compaction::of(&wanted))
+            .summary_model(author)
             .build()
+    }
+}
+
+impl Setup<'_> {
+    /// The model that writes documents, where it is another than the run's.
+    fn author(&self, model: &ModelRef, lessons: Arc<dyn LearnedStore>) -> Result<Box<dyn ModelClient>, Failure> {
+        let Ground { env, config, store, .. } = self.ground;
+        let chosen = config.choose(Some(model), None).map_err(|stop| match stop {
+            Stop::Failed(failure) => *failure,
+            Stop::OutputClosed => internal("the output is closed"),
+        })?;
+        let endpoint = endpoint(&chosen.provider, config, env);
+        Ok(Box::new(ChatModel::new(endpoint, chosen.info, store.blobs())?.learning_in(lessons)))
     }
 }
 
@@ -105,6 +129,7 @@ pub(crate) fn in_force(chosen: &Chosen, session: &Settings) -> Settings {
         presence_penalty: sampling.presence_penalty,
         frequency_penalty: sampling.frequency_penalty,
         guard: Some(chosen.guard.patched(&session.guard.clone().unwrap_or_default())),
+        compaction: Some(chosen.compaction.patched(&session.compaction.clone().unwrap_or_default())),
         max_output_tokens: session.max_output_tokens.or(chosen.provider.max_tokens).or(Some(DEFAULT_OUTPUT)),
         ..session.clone()
     }

@@ -6,6 +6,7 @@
 mod approve;
 mod catalog;
 mod changes;
+mod compaction;
 mod config;
 mod crash;
 mod demo;

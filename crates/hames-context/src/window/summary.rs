@@ -61,7 +61,11 @@ impl Window {
     /// can be.
     pub(crate) fn readable(&self, cut: usize, held: &[usize], previous: u64, ceiling: u64) -> Option<Readable> {
         let first = self.view.first;
-        let ceiling = ceiling.saturating_sub(previous);
+        let mut earlier = String::new();
+        for at in self.let_go(held) {
+            told(&self.entries[at], &mut earlier);
+        }
+        let ceiling = ceiling.saturating_sub(previous).saturating_sub(estimate_tokens(&earlier));
         let mut steps: Vec<String> = Vec::new();
         let (mut begin, mut end, mut used, mut items) = (cut, cut, 0u64, 0usize);
         while end > first {
@@ -89,7 +93,19 @@ impl Window {
             from_seq: self.entries[first].place.seq,
             to_seq: self.entries[begin].place.seq.saturating_sub(1),
         });
-        Some(Readable { text: steps.into_iter().rev().collect(), tokens, items, deferred, ceiling })
+        let text = std::iter::once(earlier).chain(steps.into_iter().rev()).collect();
+        Some(Readable { text, tokens, items, deferred, ceiling })
+    }
+
+    /// Messages before the window that the last checkpoint held in it and the next one does not: no document has told of
+    /// them yet.
+    fn let_go(&self, held: &[usize]) -> Vec<usize> {
+        let before: &[u64] = self.known.state.checkpoint.as_ref().map_or(&[], |checkpoint| checkpoint.held.as_slice());
+        let is_let_go = |at: &usize| {
+            let entry = &self.entries[*at];
+            before.contains(&entry.place.event) && !held.contains(at) && !entry.pinned
+        };
+        (0..self.view.first).filter(is_let_go).collect()
     }
 
     /// Everything that leaves with a cut, whole.
@@ -106,7 +122,8 @@ impl Window {
         let mut document = String::new();
         let before = self.known.state.document();
         let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
-        for (at, entry) in self.entries.iter().enumerate().take(cut).skip(self.view.first) {
+        let leaving = self.let_go(held).into_iter().chain(self.view.first..cut);
+        for (at, entry) in leaving.filter_map(|at| Some((at, self.entries.get(at)?))) {
             match entry.item.as_ref() {
                 _ if held.contains(&at) || entry.pinned => {}
                 Item::User(message) if entry.is_message() => {

@@ -189,6 +189,7 @@ pub(crate) struct Setup {
     /// In place of the script.
     pub(crate) model: Option<Box<dyn ModelClient>>,
     pub(crate) preview: Option<Arc<dyn Preview>>,
+    pub(crate) blobs: Arc<MemoryBlobs>,
     pub(crate) guard: GuardSettings,
     pub(crate) fs: Arc<dyn FsProvider>,
     /// Tools besides those of closures.
@@ -209,6 +210,7 @@ impl Setup {
             clock_step: 1,
             model: None,
             preview: None,
+            blobs: Arc::default(),
             guard: GuardSettings::level(GuardLevel::Off),
             fs: Arc::new(tools::StubFs),
             extra: Vec::new(),
@@ -275,7 +277,7 @@ impl Setup {
             fs: self.fs.clone(),
             preview: self.preview.clone(),
             shell: Arc::new(tools::NoShell),
-            blobs: Arc::new(MemoryBlobs::default()),
+            blobs: self.blobs.clone(),
             approver: Arc::new(NobodyAnswers),
             grants: None,
             secrets: Secrets::new(Vec::new()),

@@ -126,6 +126,9 @@ impl Request {
                 frequency_penalty: args.frequency_penalty,
                 max_steps: args.max_steps,
                 guard: guard(args.guard, &args.guard_set),
+                context_window: args.window.context_window,
+                max_output_tokens: args.window.max_output_tokens,
+                compaction: args.window.compaction(),
                 ..Settings::default()
             },
             shown: match (args.json, args.no_deltas) {

@@ -1,0 +1,219 @@
+//! `hames compact` and `hames context`: a session's window, made smaller by hand and looked at.
+//!
+//! Looking writes nothing, also where a run was cut by a death. Compacting takes the session's lease.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hames_agent::{Agent, Nobody, Ports, RunControl, Session, SystemClock, Watch};
+use hames_protocol::{Failure, NobodyAnswers, WindowPreview, WindowReport};
+use hames_store::SessionInfo;
+use hames_tools::LockTable;
+use serde_json::json;
+
+use crate::cli::{CompactArgs, ContextArgs};
+use crate::config::{Config, Masks};
+use crate::engine::{Ground, Setup, in_force, with_store};
+use crate::env::Env;
+use crate::exit::{self, Stop};
+use crate::home::Home;
+use crate::logging;
+use crate::output::text::count;
+use crate::output::{Out, clean};
+use crate::resolve::{existing, settings_of};
+use crate::signals::{HangUp, Signals};
+
+/// `hames compact`.
+pub(crate) fn compact(args: &CompactArgs, env: &Env) -> Result<u8, Stop> {
+    let home = Home::find(env)?;
+    let config = Config::load(&home, env)?;
+    let folder = super::folder(args.dir.as_deref())?;
+    let signals = Signals::catch(HangUp::Ends).map_err(|e| Stop::storage(format!("signals cannot be caught: {e}")))?;
+    logging::start(home.logs(), Masks::of(config.secrets()), env.is_on("HAMES_DEBUG"));
+    with_store(&home, |store| {
+        let ground = Ground { env, home: &home, config: &config, store };
+        let info = existing(store, &folder, &args.session)?;
+        let mut out = Out::new();
+        let runtime = super::runtime()?;
+        if args.dry_run {
+            let preview = runtime.block_on(preview(ground, &info))?;
+            show_preview(&preview, &info, args.json, &mut out)?;
+            out.finish()?;
+            return Ok(exit::COMPLETE);
+        }
+        let _lease = store.lease(&info.id, "hames compact")?;
+        let control = RunControl { abort: signals.abort.clone(), ..RunControl::default() };
+        let done = runtime.block_on(by_hand(ground, &info, &control));
+        if signals.came() {
+            return Ok(u8::try_from(signals.code.load(std::sync::atomic::Ordering::SeqCst)).unwrap_or(exit::MODEL));
+        }
+        let done = done?;
+        match (&done, args.json) {
+            (done, true) => out.json(&json!({
+                "session": info.id.as_str(),
+                "compacted": done.is_some(),
+                "tokens_before": done.as_ref().map(|done| done.tokens_before),
+                "tokens_after": done.as_ref().map(|done| done.tokens_after),
+            }))?,
+            (Some(done), false) => out.line(format!(
+                "\"{}\" is compacted: about {} tokens instead of {}",
+                clean::line(&info.name),
+                count(done.tokens_after),
+                count(done.tokens_before)
+            ))?,
+            (None, false) => out.line(format!("nothing would be gained in \"{}\"", clean::line(&info.name)))?,
+        }
+        out.finish()?;
+        Ok(exit::COMPLETE)
+    })
+}
+
+/// `hames context`.
+pub(crate) fn context(args: &ContextArgs, env: &Env) -> Result<u8, Stop> {
+    let home = Home::find(env)?;
+    let config = Config::load(&home, env)?;
+    let folder = super::folder(args.dir.as_deref())?;
+    with_store(&home, |store| {
+        let ground = Ground { env, home: &home, config: &config, store };
+        let info = existing(store, &folder, &args.session)?;
+        let report = super::runtime()?.block_on(async {
+            let (session, mut agent) = looked_at(ground, &info).await?;
+            Ok::<_, Failure>(session.report(&mut agent))
+        })?;
+        let mut out = Out::new();
+        match args.json {
+            true => out.json(&report)?,
+            false => show_report(&report, &info, &mut out)?,
+        }
+        out.finish()?;
+        Ok(exit::COMPLETE)
+    })
+}
+
+async fn by_hand(
+    ground: Ground<'_>,
+    info: &SessionInfo,
+    control: &RunControl,
+) -> Result<Option<hames_protocol::CompactionDone>, Failure> {
+    let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
+    let mut session = Session::resume(ports, info.id.clone()).await?;
+    let mut agent = agent(ground, info, &session)?;
+    session.compact(&mut agent, control, Arc::new(Nobody) as Arc<dyn Watch>).await
+}
+
+async fn preview(ground: Ground<'_>, info: &SessionInfo) -> Result<WindowPreview, Failure> {
+    let (session, mut agent) = looked_at(ground, info).await?;
+    Ok(session.preview_compaction(&mut agent))
+}
+
+/// The session as its log has it, and the agent its next run would have.
+async fn looked_at(ground: Ground<'_>, info: &SessionInfo) -> Result<(Session, Agent), Failure> {
+    let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
+    let session = Session::look(ports, info.id.clone()).await?;
+    let agent = agent(ground, info, &session)?;
+    Ok((session, agent))
+}
+
+fn agent(ground: Ground<'_>, info: &SessionInfo, session: &Session) -> Result<Agent, Failure> {
+    let folder = PathBuf::from(&info.folder);
+    let known = settings_of(info).patched(&session.state().settings);
+    let chosen = ground.config.choose(None, Some(&known)).map_err(failure)?;
+    let setup = Setup {
+        ground,
+        folder: &folder,
+        session: &info.id,
+        chosen: &chosen,
+        rules: Vec::new(),
+        approver: Arc::new(NobodyAnswers),
+        commands: ground.env,
+        locks: Arc::new(LockTable::default()),
+    };
+    let settings = in_force(&chosen, &session.state().settings);
+    Ok(setup.make(&settings)?.agent)
+}
+
+fn failure(stop: Stop) -> Failure {
+    match stop {
+        Stop::Failed(failure) => *failure,
+        Stop::OutputClosed => Failure::new(hames_protocol::ErrorClass::Internal, "the output is closed"),
+    }
+}
+
+fn show_preview(preview: &WindowPreview, info: &SessionInfo, as_json: bool, out: &mut Out) -> Result<(), Stop> {
+    if as_json {
+        return out.json(&json!({ "session": info.id.as_str(), "plan": preview }));
+    }
+    out.line(format!(
+        "\"{}\" has about {} tokens in its window; it would be compacted by itself at {}",
+        clean::line(&info.name),
+        count(preview.fill),
+        count(preview.trigger)
+    ))?;
+    let what = match preview.stage.as_str() {
+        "mask" => "old results would be sent as one line each",
+        "retire" => "old results would be sent as one line each, and finished calls left out",
+        "summary" => "a model would write a document of what leaves",
+        "rolled" => "a list of what was said and done would stand for what leaves",
+        _ => return out.line("  nothing would be gained now"),
+    };
+    out.line(format!("  {what}; {} messages would leave", count(preview.leaving)))?;
+    out.line(format!(
+        "  about {} tokens would be left, {} of them verbatim; nothing is changed yet",
+        count(preview.after),
+        count(preview.kept)
+    ))
+}
+
+fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Result<(), Stop> {
+    let budget = &report.budget;
+    out.line(format!(
+        "\"{}\": about {} of {} usable tokens, {} of them tools and system text; compacted at {} ({})",
+        clean::line(&info.name),
+        count(budget.fill),
+        count(budget.usable),
+        count(budget.head),
+        count(budget.trigger),
+        clean::line(&report.strategy)
+    ))?;
+    let sums = [
+        ("sent", &report.sent),
+        ("sent as one line", &report.masked),
+        ("finished calls left out", &report.retired),
+        ("before the window", &report.archived),
+    ];
+    for (what, sum) in sums {
+        if sum.items > 0 {
+            let (items, tokens) = (count(sum.items), count(sum.tokens));
+            out.line(format!("  {what:<24} {items:>7} items {tokens:>11} tokens {:>12} bytes", count(sum.bytes)))?;
+        }
+    }
+    if let Some(opening) = &report.opening {
+        out.line(format!(
+            "  the window opens with a document of {} tokens; {} items above it are kept in the session{}",
+            count(opening.document_tokens),
+            count(opening.items_above),
+            match opening.archives.last() {
+                Some(archive) => format!(" (the newest text: {})", clean::line(archive)),
+                None => String::new(),
+            }
+        ))?;
+    }
+    for pin in &report.pins {
+        out.line(format!("  pinned: event {} (pin {})", pin.item, pin.pin))?;
+    }
+    if let Some(request) = &report.request {
+        let changed = match request.changed_at {
+            None => "nothing was sent before it".to_owned(),
+            Some(at) => format!("new from byte {} on ({})", count(at), clean::line(&request.changed_why)),
+        };
+        out.line(format!("  last request: {} bytes, {changed}", count(request.bytes)))?;
+    }
+    let sent = &report.requests;
+    out.line(format!(
+        "  {} requests with {} bytes, {} of them new to any cache",
+        count(sent.requests),
+        count(sent.bytes),
+        count(sent.uncached_bytes)
+    ))?;
+    out.line(format!("  {}", report.repairs.line()))
+}
