@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hames_client::News;
-use hames_protocol::{Delivery, Event, Mode};
+use hames_protocol::{Delivery, Event, Mode, OpenKind};
 use hames_testkit::{Script, Turn};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -45,6 +45,11 @@ fn many_sessions_stream_at_once_and_nothing_is_lost() {
                         News::Event(envelope) => {
                             seqs.extend(envelope.seq);
                             match envelope.event {
+                                // Whoever comes in the middle is told what there was.
+                                Event::StepSnapshot(open) => {
+                                    let texts = open.blocks.into_iter().filter(|block| block.kind == OpenKind::Text);
+                                    live = texts.map(|block| block.text).collect();
+                                }
                                 Event::TextDelta(delta) => live.push_str(&delta.text),
                                 Event::TextDone(done) => assert_eq!(done.text, text),
                                 Event::RunDone(_) => break,
