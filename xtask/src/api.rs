@@ -30,14 +30,13 @@ fn serve(home: &Path) -> Result<(Child, String)> {
     let mut server = Command::new(root().join("target/debug/hames"))
         .args(["serve", "--foreground", "--idle-exit", "never", "--listen", "127.0.0.1:0"])
         .env("HAMES_HOME", home)
-        .stdout(Stdio::piped())
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot start the server")?;
-    let (stdout, stderr) = (server.stdout.take(), server.stderr.take());
-    let lines = stdout.into_iter().flat_map(|out| BufReader::new(out).lines());
-    let said = stderr.into_iter().flat_map(|out| BufReader::new(out).lines());
-    for line in lines.chain(said).map_while(Result::ok) {
+    // What a server says to people goes there.
+    let said = server.stderr.take().into_iter().flat_map(|said| BufReader::new(said).lines());
+    for line in said.map_while(Result::ok) {
         if let Some((_, rest)) = line.split_once("http://") {
             let end = rest.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(rest.len());
             return Ok((server, format!("http://{}", &rest[..end])));

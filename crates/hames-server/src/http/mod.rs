@@ -1,8 +1,8 @@
 //! The API over HTTP: the hub's operations under `/v1`, for a unix socket, for loopback TCP, and for clients in this
 //! process, which call the very same router.
 //!
-//! The table of endpoints in `hames-protocol` says what there is; every row has a function in [`routes`]. What comes in is
-//! held to its row ([`call`]) before the hub sees it, and every refusal has one shape. Whatever changes something goes on
+//! The table of endpoints in `hames-protocol` says what there is; every row has a function in `routes`. What comes in is
+//! held to its row (`call`) before the hub sees it, and every refusal has one shape. Whatever changes something goes on
 //! in a task of its own: a client that goes away in the middle cuts nothing short.
 //!
 //! It decides nothing about sessions.
