@@ -27,11 +27,11 @@ pub enum Effect {
     WakeAt(u64),
     /// Put text into the terminal's clipboard.
     Copy(String),
-    /// Let the user's own editor change the draft; it comes back as [`Input::Paste`](crate::Input::Paste) under the ticket.
+    /// Let the user's own editor change the draft; it comes back as [`Answer::Edited`] under the ticket.
     Edit(Ticket, String),
-    /// Read an image from the clipboard.
+    /// Read an image from the clipboard; it comes back as [`Answer::Read`].
     PasteImage(Ticket),
-    /// Read a file to attach it.
+    /// Read a file to attach it (absolute, or from `~/`); it comes back as [`Answer::Read`].
     ReadFile(Ticket, String),
     /// Write an export.
     SaveExport(Ticket, SessionId, String),
@@ -152,6 +152,11 @@ pub enum Answer {
     Context(ContextReport),
     Database(DatabaseStats),
     Vacuumed(Vacuumed),
+    /// A file that was read to be attached, or the image of the clipboard; a file that is missing or too large is an error.
+    Read {
+        name: String,
+        bytes: Vec<u8>,
+    },
     /// Text that came back from the user's editor; `None` where it was left unchanged or failed.
     Edited(Option<String>),
     /// Where something was written.

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::KeymapError;
 
 /// A key with its modifiers: `ctrl+s`, `alt+enter`, `shift+tab`, `f2`, `esc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chord {
     code: KeyCode,
     modifiers: KeyModifiers,
@@ -16,9 +16,15 @@ pub struct Chord {
 
 impl Ord for Chord {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.partial_cmp(other)
-            .unwrap_or(std::cmp::Ordering::Equal)
-            .then(self.modifiers.bits().cmp(&other.modifiers.bits()))
+        // Key codes only have a partial order, though no two of them are without one.
+        let codes = self.code.partial_cmp(&other.code).unwrap_or(std::cmp::Ordering::Equal);
+        codes.then(self.modifiers.bits().cmp(&other.modifiers.bits()))
+    }
+}
+
+impl PartialOrd for Chord {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -39,7 +39,7 @@ actions! {
     Editor = "editor", "write the message in your editor", "ctrl+e";
     PasteImage = "paste-image", "attach the image in the clipboard", "ctrl+v";
     Pending = "pending", "go to the messages that wait", "ctrl+q";
-    Copy = "copy", "copy what is selected, else the last answer", "ctrl+y";
+    Copy = "copy", "copy what is selected, else the last answer", "alt+c";
     Select = "select", "select in the conversation by keys", "f4";
     Fold = "fold", "open or close the block under the marker, else the last one", "ctrl+b";
     FoldAll = "fold-all", "open or close all blocks", "f5";
@@ -51,6 +51,20 @@ actions! {
     Next = "next", "the message or the row after", "down";
     Undo = "undo", "take back the last change of the prompt", "ctrl+z";
     Redo = "redo", "make it again", "ctrl+shift+z";
+    LineStart = "line-start", "to the beginning of the line", "ctrl+a";
+    LineEnd = "line-end", "to the end of the line", "alt+a";
+    WordLeft = "word-left", "a word back", "alt+b", "ctrl+left", "alt+left";
+    WordRight = "word-right", "a word on", "alt+f", "ctrl+right", "alt+right";
+    DeleteBack = "delete-back", "delete the character before the cursor", "ctrl+h";
+    KillWord = "kill-word", "delete the word before the cursor", "ctrl+w", "alt+backspace", "ctrl+backspace";
+    KillWordAhead = "kill-word-ahead", "delete the word behind the cursor", "alt+d", "ctrl+delete";
+    KillToStart = "kill-to-start", "delete to the beginning of the line", "ctrl+u";
+    KillToEnd = "kill-to-end", "delete to the end of the line", "ctrl+k";
+    Yank = "yank", "put back what was deleted last", "ctrl+y";
+    YankOlder = "yank-older", "the deletion before that instead", "alt+y";
+    SelectAll = "select-all", "select the whole prompt", "alt+s";
+    History = "history", "search what was sent before from this folder", "alt+r";
+    ExpandPaste = "expand-paste", "open the paste at the cursor", "alt+o";
     Suspend = "suspend", "give the terminal back until `fg`", "alt+z";
     Redraw = "redraw", "draw everything anew", "f12";
 }
