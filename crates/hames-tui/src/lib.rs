@@ -17,6 +17,8 @@ mod face;
 mod input;
 mod keys;
 mod layer;
+#[allow(dead_code, unused_imports, reason = "the base that holds the prompt is written beside it")]
+mod prompt;
 mod theme;
 
 pub use app::App;

@@ -1,0 +1,8 @@
+//! The prompt as a person and the server meet it.
+
+mod files;
+mod kit;
+mod screens;
+mod sending;
+mod waiting;
+mod writing;

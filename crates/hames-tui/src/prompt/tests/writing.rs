@@ -1,0 +1,359 @@
+//! Writing: keys, pastes, history, lists of commands, drafts of sessions.
+
+use hames_protocol::{Delivery, SessionId};
+use proptest::prelude::*;
+
+use super::kit::*;
+use crate::prompt::{Command, Prompt, Saved};
+use crate::{Answer, Effect, Input};
+
+#[test]
+fn a_pasted_newline_never_submits_and_an_enter_behind_it_does_once() {
+    for (pasted, sent) in [
+        ("a\nb\r\nc", "a\nb\nc"),
+        ("one\rtwo\n", "one\ntwo\n"),
+        ("x\u{1b}[31m\u{1b}[201~\r\ny", "x\ny"),
+        ("ends with @fi", "ends with @fi"),
+        ("/usr/bin/env\nis", "/usr/bin/env\nis"),
+    ] {
+        let mut desk = Desk::new();
+        desk.paste(pasted);
+        assert!(desk.sent.is_empty() && desk.commands.is_empty(), "{pasted:?}");
+        assert_eq!(desk.text(), sent);
+        desk.press("enter");
+        assert_eq!(desk.texts(), [sent], "{pasted:?}");
+        desk.press("enter");
+        assert_eq!((desk.sent.len(), desk.text()), (1, String::new()));
+    }
+}
+
+#[test]
+fn a_large_paste_is_one_unit_and_goes_out_whole() {
+    let mut desk = Desk::new();
+    let long = "2026 line\r\n".repeat(500_000);
+    desk.write("see ").paste(&long).press("enter");
+    assert_eq!(desk.texts()[0], format!("see {}", long.replace("\r\n", "\n")));
+    assert_eq!(desk.text(), "");
+}
+
+#[test]
+fn typed_text_goes_out_by_the_key_that_was_pressed() {
+    for (key, delivery) in [
+        ("enter", Delivery::Interrupt),
+        ("alt+enter", Delivery::Queue),
+        ("ctrl+s", Delivery::Steer),
+        ("ctrl+enter", Delivery::Steer),
+    ] {
+        let mut desk = Desk::new();
+        desk.write("use").press("shift+enter").write("pnpm").press(key);
+        assert_eq!(desk.texts(), ["use\npnpm"]);
+        assert_eq!(desk.sent[0].1, delivery);
+    }
+    let mut desk = Desk::new();
+    assert!(!desk.input(Input::Key(key("enter"))), "an empty prompt passes Enter on");
+    desk.write("  ").press("enter");
+    assert!(desk.sent.is_empty());
+}
+
+#[test]
+fn deleted_words_and_lines_can_be_put_back() {
+    let mut desk = Desk::new();
+    desk.write("one two three").press("ctrl+w ctrl+w");
+    assert_eq!(desk.text(), "one ");
+    desk.press("ctrl+y");
+    assert_eq!(desk.text(), "one two three");
+    desk.press("ctrl+a ctrl+k");
+    assert_eq!(desk.text(), "");
+    desk.press("ctrl+y alt+y");
+    assert_eq!(desk.text(), "two three");
+    desk.press("ctrl+z ctrl+z");
+    assert_eq!(desk.text(), "");
+    desk.press("ctrl+shift+z");
+    assert_eq!(desk.text(), "one two three");
+    desk.press("home shift+right shift+right back");
+    assert_eq!(desk.text(), "e two three");
+    desk.press("alt+s").write("x");
+    assert_eq!(desk.text(), "x");
+}
+
+#[test]
+fn history_comes_by_folder_and_keeps_what_was_being_written() {
+    let mut desk = Desk::new();
+    desk.write("first").press("enter").write("second").press("enter").write("draft");
+    desk.press("up");
+    assert_eq!(desk.text(), "second");
+    desk.write("!").press("up");
+    assert_eq!(desk.text(), "first");
+    desk.press("down down");
+    assert_eq!(desk.text(), "draft");
+    desk.press("up");
+    assert_eq!(desk.text(), "second!", "what was changed on the way is kept");
+    desk.press("enter");
+    assert_eq!(desk.texts()[2], "second!");
+    desk.view().row.folder = "/other".into();
+    desk.press("up");
+    assert_eq!(desk.text(), "");
+    desk.view().row.folder = "/home/me/work".into();
+    desk.press("up");
+    assert_eq!(desk.text(), "second!");
+    desk.press("ctrl+c alt+r").write("fir");
+    assert!(desk.hint().contains("search: fir"), "{}", desk.hint());
+    desk.press("enter");
+    assert_eq!((desk.text(), desk.sent.len()), ("first".into(), 3));
+}
+
+#[test]
+fn ctrl_c_empties_the_prompt_only_where_nothing_runs_and_loses_nothing() {
+    let mut desk = Desk::new();
+    desk.view().run = Some(run(Default::default(), &[]));
+    desk.write("important");
+    assert!(!desk.input(Input::Key(key("ctrl+c"))));
+    assert_eq!(desk.text(), "important");
+    desk.view().run = None;
+    assert!(desk.input(Input::Key(key("ctrl+c"))));
+    assert_eq!(desk.text(), "");
+    assert!(!desk.input(Input::Key(key("ctrl+c"))));
+    assert!(!desk.input(Input::Key(key("ctrl+d"))));
+    desk.press("up");
+    assert_eq!(desk.text(), "important");
+}
+
+#[test]
+fn commands_run_are_completed_or_said_and_never_sent() {
+    let mut desk = Desk::new();
+    desk.write("/comp").press("enter");
+    assert_eq!(desk.commands, [Command::Compact { dry_run: false }]);
+    desk.write("/ren").press("tab").write("better name").press("enter");
+    assert_eq!(desk.commands[1], Command::Rename(Some("better name".into())));
+    desk.write("/stop --all").press("enter");
+    assert_eq!(desk.commands[2], Command::Stop { all: true });
+    desk.write("/stee").press("enter");
+    assert_eq!(desk.text(), "/steer ", "a command that needs text waits for it");
+    desk.write("use pnpm").press("enter");
+    assert_eq!((desk.texts(), desk.sent[0].1), (vec!["use pnpm".into()], Delivery::Steer));
+    for text in ["/xyzzy do", "/usr", "/todos are stale"] {
+        desk.write(text).press("esc enter");
+        assert_eq!((desk.text(), desk.sent.len(), desk.commands.len()), (text.into(), 1, 3));
+        assert!(desk.hint().contains("a space in front sends it as text"), "{}", desk.hint());
+        desk.press("home").write(" ").press("enter");
+        assert_eq!(desk.sent.len(), 2);
+        desk.sent.pop();
+    }
+    desk.write("/sesions").press("esc enter");
+    assert!(desk.hint().contains("there is no command /sesions; did you mean /sessions?"), "{}", desk.hint());
+    desk.press("ctrl+u").write("// note").press("enter").write("/usr/bin is empty").press("enter");
+    assert_eq!(desk.texts()[1..], ["// note", "/usr/bin is empty"]);
+    assert_eq!(desk.commands.len(), 3);
+}
+
+#[test]
+fn arrows_choose_in_the_list_of_commands_and_esc_closes_it_for_good() {
+    let mut desk = Desk::new();
+    desk.write("/mo").press("down down enter");
+    assert_eq!(desk.commands, [Command::Mode(None)]);
+    desk.write("/mo").press("esc").write("d");
+    assert!(desk.prompt.menu.is_none(), "a list that was closed stays closed");
+    desk.press("ctrl+u").write("/mo");
+    assert!(desk.prompt.menu.is_some());
+    desk.press("up enter");
+    assert_eq!(desk.commands.len(), 2);
+}
+
+#[test]
+fn the_queue_is_paused_and_resumed_by_a_command() {
+    let mut desk = Desk::new();
+    desk.view().paused = true;
+    desk.write("/queue").press("enter");
+    let asked = desk.requests();
+    assert_eq!(asked[0].1, crate::Request::PausePending(session(), false));
+    desk.write("/queue then lint").press("enter");
+    assert_eq!((desk.texts(), desk.sent[0].1), (vec!["then lint".into()], Delivery::Queue));
+}
+
+#[test]
+fn the_editor_gets_the_whole_text_and_what_it_gives_back_is_the_draft() {
+    let mut desk = Desk::new();
+    let log = "log\n".repeat(40);
+    desk.write("see ").paste(&log).press("ctrl+e");
+    let Some(Effect::Edit(ticket, text)) = desk.effects.pop() else { panic!() };
+    assert_eq!(text, format!("see {log}"));
+    desk.press("enter");
+    assert!(desk.sent.is_empty(), "while the editor has it nothing is sent");
+    assert!(desk.answer(ticket, Ok(Answer::Edited(Some(format!("look at {log}"))))));
+    assert_eq!((desk.text(), desk.prompt.now.draft.piece().chips().len()), (format!("look at {log}"), 1));
+    desk.press("ctrl+z");
+    assert_eq!(desk.text(), format!("see {log}"));
+    desk.press("ctrl+e");
+    let Some(Effect::Edit(ticket, _)) = desk.effects.pop() else { panic!() };
+    desk.answer(ticket, Ok(Answer::Edited(None)));
+    desk.press("enter");
+    assert_eq!(desk.texts(), [format!("see {log}")]);
+}
+
+#[test]
+fn every_session_has_its_own_draft_and_all_come_back_after_the_end() {
+    let mut desk = Desk::new();
+    let log = "log\n".repeat(40);
+    desk.write("for one ").paste(&log);
+    desk.face.session = Some(SessionId::from("s2"));
+    desk.write("for two");
+    assert_eq!(desk.text(), "for two");
+    desk.face.session = Some(session());
+    desk.press("end");
+    assert_eq!(desk.text(), format!("for one {log}"));
+    desk.press("enter").write("next");
+    let text = serde_json::to_string(&desk.prompt.saved()).unwrap();
+    let saved: Saved = serde_json::from_str(&text).unwrap();
+    desk.prompt = Prompt::restored(&saved);
+    assert_eq!(desk.press("end").text(), "next");
+    desk.press("up");
+    assert_eq!(desk.text(), format!("for one {log}"));
+    desk.face.session = Some(SessionId::from("s2"));
+    assert_eq!(desk.press("end").text(), "for two");
+    // A file that somebody changed is text, whatever it holds.
+    let odd = Saved {
+        history: Vec::new(),
+        drafts: serde_json::from_str(r#"[{"session":null,"text":{"text":"\u0001 x \u001b[31m","pastes":[]}}]"#)
+            .unwrap(),
+    };
+    assert_eq!(Prompt::restored(&odd).now.draft.text(), " x ");
+}
+
+#[test]
+fn a_draft_goes_along_into_the_session_that_is_made_for_it() {
+    let mut desk = Desk::new();
+    desk.face.session = None;
+    desk.face.view = None;
+    desk.write("begin");
+    desk.face.session = Some(SessionId::from("new"));
+    assert_eq!(desk.press("end").text(), "begin");
+}
+
+#[test]
+fn what_could_not_be_sent_comes_back_ahead_of_what_was_written_since() {
+    let mut desk = Desk::new();
+    desk.write("first").press("enter").write("then");
+    let draft = desk.drafts.pop().unwrap();
+    desk.prompt.give_back(draft);
+    assert_eq!(desk.text(), "first\nthen");
+    desk.write("!");
+    assert_eq!(desk.text(), "first\nthen!");
+}
+
+#[test]
+fn without_the_server_a_message_waits_for_it_and_can_be_held_back() {
+    let mut desk = Desk::new();
+    desk.face.link = crate::Link::Connecting;
+    desk.write("hello").press("enter");
+    assert!(desk.sent.is_empty() && desk.hint().starts_with("it is sent once the server is there"), "{}", desk.hint());
+    desk.face.link = crate::Link::Up { notice: None };
+    desk.input(Input::Link(desk.face.link.clone()));
+    assert_eq!(desk.texts(), ["hello"]);
+    desk.face.link = crate::Link::Lost("gone".into());
+    desk.write("again").press("enter esc");
+    desk.face.link = crate::Link::Up { notice: None };
+    desk.input(Input::Link(desk.face.link.clone()));
+    assert_eq!((desk.sent.len(), desk.text()), (1, "again".into()));
+    desk.face.link = crate::Link::Lost("gone".into());
+    desk.press("enter").write("!");
+    assert!(desk.hint().contains("you went on writing"), "{}", desk.hint());
+}
+
+#[derive(Clone, Debug)]
+enum Did {
+    Key(&'static str),
+    Type(char),
+    Paste(String),
+    Resize(u16, u16),
+    Click(u16, u16),
+}
+
+const KEYS: &[&str] = &[
+    "enter",
+    "alt+enter",
+    "ctrl+s",
+    "shift+enter",
+    "esc",
+    "tab",
+    "back",
+    "delete",
+    "left",
+    "right",
+    "up",
+    "down",
+    "home",
+    "end",
+    "shift+left",
+    "shift+right",
+    "shift+up",
+    "shift+end",
+    "ctrl+left",
+    "ctrl+right",
+    "ctrl+w",
+    "ctrl+u",
+    "ctrl+k",
+    "ctrl+y",
+    "alt+y",
+    "alt+d",
+    "ctrl+z",
+    "ctrl+shift+z",
+    "ctrl+a",
+    "alt+r",
+    "alt+o",
+    "alt+s",
+    "ctrl+q",
+    "ctrl+v",
+    "ctrl+d",
+    "ctrl+c",
+    "alt+up",
+    "alt+down",
+];
+
+fn did() -> impl Strategy<Value = Did> {
+    let odd = "[a-z/@ \\n\\t漢🙂\u{301}\u{200d}👩🇩\"\u{1b}\r]{0,20}";
+    prop_oneof![
+        6 => proptest::sample::select(KEYS).prop_map(Did::Key),
+        5 => proptest::sample::select(vec!['a', '/', '@', 'm', 'o', ' ', '漢', '\u{301}', '🙂', '\u{200d}', 's', 'q', 'p']).prop_map(Did::Type),
+        2 => odd.prop_map(Did::Paste),
+        1 => Just(Did::Paste("/tmp/a.png".into())),
+        1 => Just(Did::Paste("x\n".repeat(30))),
+        2 => (0u16..90, 0u16..30).prop_map(|(w, h)| Did::Resize(w, h)),
+        1 => (0u16..90, 0u16..30).prop_map(|(x, y)| Did::Click(x, y)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_that_is_done_at_any_size_panics_or_submits_by_itself(all in proptest::collection::vec(did(), 0..60), busy in any::<bool>()) {
+        let mut desk = Desk::new();
+        desk.view().pending = vec![pending("p1", Delivery::Queue, "one\ntwo"), pending("p2", Delivery::Steer, &"漢".repeat(90))];
+        desk.view().run = busy.then(|| run(Default::default(), &["Shell make"]));
+        let mut size = (80, 24);
+        for one in &all {
+            let before = desk.sent.len();
+            let mut may_send = false;
+            match one {
+                Did::Key(name) => {
+                    may_send = matches!(*name, "enter" | "alt+enter" | "ctrl+s");
+                    desk.press(name);
+                }
+                Did::Type(c) => {
+                    desk.write(&c.to_string());
+                }
+                Did::Paste(text) => { desk.paste(text); }
+                Did::Resize(width, height) => size = (*width, *height),
+                Did::Click(column, row) => {
+                    let kind = ratatui::crossterm::event::MouseEventKind::Down(ratatui::crossterm::event::MouseButton::Left);
+                    let modifiers = ratatui::crossterm::event::KeyModifiers::NONE;
+                    desk.input(Input::Mouse(ratatui::crossterm::event::MouseEvent { kind, column: *column, row: *row, modifiers }));
+                }
+            }
+            desk.screen(size.0, size.1, false);
+            prop_assert!(desk.sent.len() <= before + usize::from(may_send), "{:?}", one);
+            let text = desk.prompt.now.draft.text();
+            prop_assert_eq!(crate::prompt::text::floor(text, desk.prompt.now.draft.cursor()), desk.prompt.now.draft.cursor());
+        }
+    }
+}
