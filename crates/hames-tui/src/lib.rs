@@ -19,6 +19,7 @@ mod keys;
 mod layer;
 #[allow(dead_code, unused_imports, reason = "the base that holds the prompt is written beside it")]
 mod prompt;
+mod talk;
 mod theme;
 
 pub use app::App;
@@ -27,4 +28,5 @@ pub use face::{Face, Link};
 pub use input::Input;
 pub use keys::{Action, Chord, Keymap, KeymapError};
 pub use layer::{Cx, Layer, Outcome, Sight};
+pub use talk::Talk;
 pub use theme::{Depth, Shade, Theme};

@@ -75,6 +75,18 @@ impl Theme {
     pub fn bad(self) -> Style {
         self.pick((244, 122, 122), (186, 34, 40), Color::Red)
     }
+    /// What stands behind added lines; nothing where there are few colours.
+    pub fn added_ground(self) -> Style {
+        self.ground((20, 44, 28), (220, 244, 224))
+    }
+    /// What stands behind removed lines.
+    pub fn removed_ground(self) -> Style {
+        self.ground((56, 26, 30), (252, 226, 228))
+    }
+    fn ground(self, dark: (u8, u8, u8), light: (u8, u8, u8)) -> Style {
+        let (r, g, b) = if self.shade == Shade::Dark { dark } else { light };
+        if self.depth == Depth::True { Style::new().bg(Color::Rgb(r, g, b)) } else { Style::new() }
+    }
     /// What should be noticed: retries, waiting, conflicts.
     pub fn warn(self) -> Style {
         self.pick((226, 190, 104), (140, 96, 0), Color::Yellow)

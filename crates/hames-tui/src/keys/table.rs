@@ -36,6 +36,7 @@ actions! {
     Context = "context", "what the model is sent", "f3";
     Todos = "todos", "the todo list", "ctrl+t";
     Search = "search", "search all sessions", "ctrl+r";
+    Find = "find", "find in the conversation", "ctrl+f";
     Editor = "editor", "write the message in your editor", "ctrl+e";
     PasteImage = "paste-image", "attach the image in the clipboard", "ctrl+v";
     Pending = "pending", "go to the messages that wait", "ctrl+q";
