@@ -44,6 +44,7 @@ pub enum Effect {
 }
 
 /// A question to the server.
+#[allow(clippy::large_enum_variant, reason = "requests travel in a box")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// Lists sessions, of one folder or all.

@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Search(Option<String>),
     /// The last answer, or what is selected, into the clipboard.
     Copy,
+    /// A file goes along with the message.
+    Attach(String),
     /// The draft into the user's editor.
     Editor,
     /// Puts a message in at the next step.
@@ -124,6 +126,7 @@ commands! {
     "todos" "" "the todo list" |_| Ok(Command::Todos);
     "search" "[WORDS]" "search all sessions" |words| Ok(Command::Search(words));
     "copy" "" "copy the selection, else the last answer" |_| Ok(Command::Copy);
+    "attach" "FILE" "let a file or an image go along with the message" |file| file.map(Command::Attach).ok_or("which file? /attach FILE");
     "editor" "" "write the message in your editor" |_| Ok(Command::Editor);
     "steer" "TEXT" "put a message in at the agent's next step" |text| text.map(Command::Steer).ok_or("what should the agent hear? /steer TEXT");
     "queue" "[TEXT]" "queue a message; alone: pause the queue, or let it go on" |text| Ok(Command::Queue(text));

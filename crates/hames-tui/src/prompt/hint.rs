@@ -192,10 +192,12 @@ fn usual(now: &Situation<'_>) -> Vec<String> {
             }
         }
         None => {
+            if !paused && now.is_empty {
+                says.extend(["/ commands", "@ files", "? keys"].map(str::to_owned));
+            }
             if !paused {
                 says.extend(key(now.keys, Action::NewLine, "new line"));
-                says.push("/ commands".to_owned());
-                says.push("@ files".to_owned());
+                says.extend(key(now.keys, Action::Editor, "your editor"));
             }
         }
     }

@@ -16,20 +16,16 @@ pub(crate) struct History {
     bytes: usize,
 }
 
-fn bytes_of(piece: &Piece) -> usize {
-    piece.text().len() + piece.chips().iter().map(|chip| chip.text().len()).sum::<usize>()
-}
-
 impl History {
     /// Takes a message in; the same again is not taken twice.
     pub(crate) fn push(&mut self, piece: Piece) {
         if piece.text().trim().is_empty() || self.entries.back() == Some(&piece) {
             return;
         }
-        self.bytes += bytes_of(&piece);
+        self.bytes += piece.bytes();
         self.entries.push_back(piece);
         while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1) {
-            self.bytes -= self.entries.pop_front().as_ref().map_or(0, bytes_of);
+            self.bytes -= self.entries.pop_front().as_ref().map_or(0, Piece::bytes);
         }
     }
 

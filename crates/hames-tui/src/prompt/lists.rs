@@ -3,6 +3,7 @@
 use super::attach::{Attachment, MAX_ATTACHMENTS};
 use super::command::{self, entry};
 use super::draft::Piece;
+use super::mention::Mention;
 use super::menu::{Item, Menu, Of};
 use super::{Prompt, PromptOutcome, fuzzy, mention, path};
 use crate::Cx;
@@ -43,7 +44,9 @@ impl Prompt {
     }
 
     fn list(&mut self, of: Of, query: String, cx: &mut Cx<'_>) {
-        let mut menu = self.menu.take().filter(|menu| menu.of == of).unwrap_or_else(|| Menu::new(of));
+        let open = self.menu.take().filter(|menu| menu.of == of);
+        let is_open = open.is_some();
+        let mut menu = open.unwrap_or_else(|| Menu::new(of));
         menu.query = query;
         match of {
             Of::Commands => {
@@ -60,6 +63,10 @@ impl Prompt {
                 self.menu = (!menu.is_empty()).then_some(menu);
             }
             Of::Files(_) => {
+                if !is_open {
+                    // What was found for an earlier mention may be there no more.
+                    self.mention = Mention::default();
+                }
                 self.mention.want(&menu.query, self.session.as_ref(), cx);
                 self.menu = Some(menu);
                 self.list_files();
@@ -192,6 +199,23 @@ impl Prompt {
             self.now.attachments.push(Attachment::file(path, cx));
         }
         true
+    }
+
+    /// Attaches a file that was named: by a path as a drop gives it, or from the session's folder on.
+    pub(super) fn attach(&mut self, path: &str, cx: &mut Cx<'_>) {
+        let mut paths = path::paths(path);
+        if paths.is_empty() {
+            let path = path.trim_matches(['"', '\'']);
+            let is_rooted = path.starts_with('/') || path.starts_with("~/");
+            paths.push(if is_rooted {
+                path.to_owned()
+            } else {
+                format!("{}/{path}", self.folder.trim_end_matches('/'))
+            });
+        }
+        let cursor = self.now.draft.cursor();
+        self.offer = Some((cursor..cursor, paths));
+        self.take_offer(cx);
     }
 
     /// Attaches the image in the clipboard.

@@ -20,6 +20,7 @@ mod kills;
 mod lists;
 mod mention;
 mod menu;
+mod moves;
 mod paint;
 mod path;
 mod pending;
@@ -83,8 +84,8 @@ enum Focus {
 enum Asked {
     /// A withdrawal, another delivery, another place, a pause.
     Change,
-    /// Another content; here it is, should that come too late.
-    Content(Box<Kept>),
+    /// Another content of a message of that session; here it is, should it come too late.
+    Content(Option<SessionId>, Box<Kept>),
 }
 
 /// The prompt of the app. It holds the drafts of all sessions that were written in.
@@ -222,13 +223,13 @@ impl Prompt {
         let late = error.code == ApiErrorCode::NotFound;
         self.note = Some(match (&asked, late) {
             (Asked::Change, true) => "too late: the message was delivered already".to_owned(),
-            (Asked::Content(_), true) => {
+            (Asked::Content(..), true) => {
                 "too late: the message was delivered as it was; your change is here".to_owned()
             }
             _ => error.message.clone(),
         });
-        if let Asked::Content(kept) = asked {
-            self.give_back(*kept);
+        if let Asked::Content(session, kept) = asked {
+            self.give_back(session, *kept);
         }
         true
     }

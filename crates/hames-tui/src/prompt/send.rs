@@ -1,7 +1,7 @@
 //! Submitting: what Enter makes of the draft, and what comes back from it.
 
 use hames_protocol::api::EditPending;
-use hames_protocol::{Delivery, Part, Pending};
+use hames_protocol::{Delivery, Part, Pending, SessionId};
 
 use super::attach::{Attachment, unpack};
 use super::command::{self, Parsed};
@@ -43,6 +43,11 @@ impl Prompt {
                 let Some(view) = &cx.face.view else { return PromptOutcome::Taken };
                 let ticket = cx.ask(Request::PausePending(view.row.id.clone(), !view.paused));
                 self.asked.push((ticket, Asked::Change));
+                return PromptOutcome::Taken;
+            }
+            Command::Attach(path) => {
+                self.clear();
+                self.attach(&path, cx);
                 return PromptOutcome::Taken;
             }
             Command::Editor => {
@@ -94,7 +99,7 @@ impl Prompt {
             let edit = EditPending { parts: Some(parts), ..no_change() };
             let ticket = cx.ask(Request::EditPending(session, id, edit));
             let kept = self.leave_edit();
-            self.asked.push((ticket, Asked::Content(Box::new(kept))));
+            self.asked.push((ticket, Asked::Content(self.session.clone(), Box::new(kept))));
             return Some(PromptOutcome::Taken);
         }
         let draft = Box::new(self.leave_edit());
@@ -144,14 +149,23 @@ impl Prompt {
         self.laid = None;
     }
 
-    /// A message that was submitted and not taken comes back, ahead of what was written since.
-    pub(crate) fn give_back(&mut self, kept: Kept) {
-        self.now.put_ahead(kept);
+    /// A message that was submitted in a session and not taken comes back there, ahead of what was written since.
+    pub(crate) fn give_back(&mut self, session: Option<SessionId>, kept: Kept) {
+        match session == self.session {
+            true => self.now.put_ahead(kept),
+            false => self.others.entry(session).or_default().put_ahead(kept),
+        }
         self.laid = None;
     }
 
-    /// Messages that never reached the model come back in their order, ahead of what was written meanwhile.
-    pub(crate) fn take_back(&mut self, returned: Vec<Pending>) {
+    /// Messages of a session that never reached the model come back in their order, ahead of what was written meanwhile.
+    pub(crate) fn take_back(&mut self, session: &SessionId, returned: Vec<Pending>) {
+        if self.session.as_ref() != Some(session) {
+            for message in returned.iter().rev() {
+                self.give_back(Some(session.clone()), unpacked(&message.parts));
+            }
+            return;
+        }
         let mut back: Vec<Kept> = Vec::with_capacity(returned.len());
         for message in &returned {
             // One that is being edited comes back as what it has become.

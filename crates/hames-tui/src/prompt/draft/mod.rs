@@ -201,4 +201,6 @@ impl Draft {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;

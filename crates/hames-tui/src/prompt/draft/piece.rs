@@ -100,6 +100,11 @@ impl Piece {
         self.text.is_empty()
     }
 
+    /// Bytes of it, units in full.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len() + self.chips.iter().map(|chip| chip.text.len()).sum::<usize>()
+    }
+
     /// Puts another piece behind it.
     pub(crate) fn append(&mut self, other: &Piece) {
         self.text.push_str(&other.text);
@@ -111,7 +116,7 @@ impl Piece {
         if self.chips.is_empty() {
             return self.text.clone();
         }
-        let mut whole = String::with_capacity(self.text.len() + self.chips.iter().map(|c| c.text.len()).sum::<usize>());
+        let mut whole = String::with_capacity(self.bytes());
         let mut chips = self.chips.iter();
         for (index, between) in self.text.split(CHIP).enumerate() {
             if index > 0 {

@@ -2,8 +2,10 @@
 
 use super::Piece;
 
-/// Changes that are kept; the oldest go first.
+/// Changes that are kept; the oldest groups go first.
 const MAX_CHANGES: usize = 2_000;
+/// Bytes that they hold together. The last group stays, whatever it weighs.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// What kind of change it was: those of one kind that follow each other are one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +39,14 @@ pub(super) struct Undo {
     undone: Vec<Change>,
     group: u64,
     last: Option<Why>,
+    /// Bytes of what is done.
+    bytes: usize,
+}
+
+impl Change {
+    fn bytes(&self) -> usize {
+        self.removed.bytes() + self.added.bytes()
+    }
 }
 
 impl Undo {
@@ -53,10 +63,29 @@ impl Undo {
         }
         self.last = Some(why);
         self.undone.clear();
-        self.done.push(Change { at, removed, added, cursor, group: self.group });
-        if self.done.len() > MAX_CHANGES {
-            self.done.drain(..MAX_CHANGES / 4);
+        let change = Change { at, removed, added, cursor, group: self.group };
+        self.bytes += change.bytes();
+        self.done.push(change);
+        self.forget();
+    }
+
+    /// Lets the oldest groups go, whole, a quarter of what may be kept at a time.
+    fn forget(&mut self) {
+        if self.done.len() <= MAX_CHANGES && self.bytes <= MAX_BYTES {
+            return;
         }
+        let (mut changes, mut bytes, mut gone) = (self.done.len(), self.bytes, 0);
+        for group in self.done.chunk_by(|a, b| a.group == b.group) {
+            let fits = changes <= MAX_CHANGES * 3 / 4 && bytes <= MAX_BYTES * 3 / 4;
+            if fits || gone + group.len() == self.done.len() {
+                break;
+            }
+            gone += group.len();
+            changes -= group.len();
+            bytes -= group.iter().map(Change::bytes).sum::<usize>();
+        }
+        self.done.drain(..gone);
+        self.bytes = bytes;
     }
 
     /// The next change begins a group, whatever it is: the cursor went elsewhere.
@@ -66,12 +95,16 @@ impl Undo {
 
     /// The changes of the last group, the newest first; they count as undone.
     pub(super) fn take_done(&mut self) -> Vec<Change> {
-        Self::take(&mut self.done, &mut self.undone, &mut self.last)
+        let taken = Self::take(&mut self.done, &mut self.undone, &mut self.last);
+        self.bytes -= taken.iter().map(Change::bytes).sum::<usize>();
+        taken
     }
 
     /// The changes of the group that was undone last, in the order they were made; they count as done.
     pub(super) fn take_undone(&mut self) -> Vec<Change> {
-        Self::take(&mut self.undone, &mut self.done, &mut self.last)
+        let taken = Self::take(&mut self.undone, &mut self.done, &mut self.last);
+        self.bytes += taken.iter().map(Change::bytes).sum::<usize>();
+        taken
     }
 
     fn take(from: &mut Vec<Change>, to: &mut Vec<Change>, last: &mut Option<Why>) -> Vec<Change> {

@@ -115,6 +115,24 @@ fn a_dropped_path_offers_itself_and_goes_along_once_uploaded() {
 }
 
 #[test]
+fn a_file_is_attached_by_name_too() {
+    for (named, read) in [
+        ("notes.md", "/home/me/work/notes.md"),
+        ("\"my notes.md\"", "/home/me/work/my notes.md"),
+        ("/tmp/a\\ b.png", "/tmp/a b.png"),
+        ("~/x.png", "~/x.png"),
+        ("/etc", "/etc"),
+    ] {
+        let mut desk = Desk::new();
+        desk.write(&format!("/attach {named}")).press("enter");
+        assert_eq!((reading(&mut desk).1.as_str(), desk.text()), (read, String::new()), "{named}");
+    }
+    let mut desk = Desk::new();
+    desk.paste("");
+    assert!(matches!(desk.effects.pop(), Some(Effect::PasteImage(_))), "an empty paste is a clipboard with an image");
+}
+
+#[test]
 fn an_offer_is_only_an_offer() {
     let mut desk = Desk::new();
     desk.paste("/home/me/a.png").write(" is missing").press("tab enter");

@@ -1,5 +1,6 @@
 //! The prompt as a person and the server meet it.
 
+mod anything;
 mod files;
 mod kit;
 mod screens;

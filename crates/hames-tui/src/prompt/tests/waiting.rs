@@ -110,7 +110,7 @@ fn what_an_abort_returns_comes_back_in_order_ahead_of_what_is_written() {
     desk.write("mean");
     let mut returned = vec![pending("a", Delivery::Interrupt, "first"), pending("b", Delivery::Steer, "second")];
     returned[1].parts.push(Part::text("Attached file n.md:\n```\nx\n```"));
-    desk.prompt.take_back(returned);
+    desk.prompt.take_back(&session(), returned);
     desk.write("while");
     assert_eq!(desk.text(), "first\nsecond\nmeanwhile");
     assert_eq!(desk.prompt.now.attachments[0].name(), "n.md");
@@ -123,12 +123,12 @@ fn what_returns_while_it_is_edited_comes_back_as_what_it_has_become() {
     let mut desk = desk();
     desk.write("draft").press("ctrl+q enter").write("!");
     assert_eq!(desk.text(), "stop using npm!");
-    desk.prompt.take_back(vec![pending("x", Delivery::Interrupt, "now"), waiting().remove(0)]);
+    desk.prompt.take_back(&session(), vec![pending("x", Delivery::Interrupt, "now"), waiting().remove(0)]);
     assert_eq!(desk.text(), "now\nstop using npm!\ndraft");
     // Another one that is edited stays in the prompt; what returns waits behind it.
     let mut other = self::desk();
     other.write("draft").press("ctrl+q down enter");
-    other.prompt.take_back(vec![pending("x", Delivery::Interrupt, "now")]);
+    other.prompt.take_back(&session(), vec![pending("x", Delivery::Interrupt, "now")]);
     assert_eq!(other.text(), "then lint");
     other.press("enter");
     assert_eq!(other.text(), "now\ndraft");
@@ -149,6 +149,21 @@ fn the_mark_follows_its_message_and_letters_go_on_in_the_prompt() {
     desk.view().pending.clear();
     desk.press("ctrl+q");
     assert!(desk.hint().starts_with("no message waits"), "{}", desk.hint());
+}
+
+#[test]
+fn what_comes_back_of_another_session_waits_there() {
+    let mut desk = desk();
+    desk.write("one").press("ctrl+q down enter").write("!").press("enter");
+    let asked = desk.requests();
+    desk.face.session = Some("s2".into());
+    desk.write("two");
+    desk.prompt
+        .take_back(&session(), vec![pending("a", Delivery::Steer, "first"), pending("b", Delivery::Steer, "second")]);
+    desk.answer(asked[0].0, refused(ApiErrorCode::NotFound, "no such message"));
+    assert_eq!(desk.text(), "two");
+    desk.face.session = Some(session());
+    assert_eq!(desk.press("end").text(), "then lint!\nfirst\nsecond\none");
 }
 
 /// Rows of the section in a width.
