@@ -174,9 +174,3 @@ pub(crate) async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, re
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     Answer { status, head, body: all[end..].to_vec() }
 }
-
-/// Whether the hub cannot do this yet: what is refused for that is no finding about the wire.
-pub(crate) fn is_unbuilt(answer: &Answer) -> bool {
-    answer.status == 500
-        && String::from_utf8_lossy(&answer.body).contains("This operation of the server is being built.")
-}
