@@ -53,9 +53,18 @@ fn fuzz(address: &str, home: &Path, args: &[String]) -> Result<()> {
         .arg("run")
         .arg(root().join("schema/openapi.json"))
         .args(["--url", address, "-H", &format!("Authorization: Bearer {token}")])
-        // Streams have no end, and a server that stops has nothing to find.
-        .args(["--exclude-path", "/v1/server/stop", "--exclude-operation-id", "follow_events"])
+        // Streams have no end, lines it cannot write, and a server that stops has nothing to find.
+        .args([
+            "--exclude-path",
+            "/v1/server/stop",
+            "--exclude-operation-id",
+            "follow_events",
+            "--exclude-operation-id",
+            "import_session",
+        ])
         .args(["--request-timeout", "10", "--max-examples", EXAMPLES, "--seed", "7"])
+        // What is refused for its meaning (a folder that is none) no schema can say.
+        .args(["--exclude-checks", "positive_data_acceptance,negative_data_rejection"])
         .args(args)
         .status()
         .with_context(|| {

@@ -138,7 +138,9 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         let content = json!({"application/json": {"schema": schema}});
         (status.to_string(), json!({"description": codes.join(", "), "content": content}))
     });
-    [(answer.0.to_owned(), answer.1)].into_iter().chain(refusals).collect::<Map<_, _>>().into()
+    // Said before there is a request to answer, so without a body.
+    let large = ("431".to_owned(), json!({"description": "The head of the request is too large."}));
+    [(answer.0.to_owned(), answer.1)].into_iter().chain(refusals).chain([large]).collect::<Map<_, _>>().into()
 }
 
 /// A code as it is written.
