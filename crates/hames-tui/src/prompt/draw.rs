@@ -204,7 +204,7 @@ impl Prompt {
                 style = style.patch(theme.chosen());
             }
             match chip {
-                Some(chip) => out.put(buf, &fit(&chip.label(), rows.width()), style),
+                Some(chip) => out.put(buf, &fit(chip.label(), rows.width()), style),
                 None => out.put(buf, cluster, style),
             };
             out.room() > 0

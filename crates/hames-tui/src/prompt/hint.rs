@@ -199,6 +199,11 @@ fn usual(now: &Situation<'_>) -> Vec<String> {
                 says.extend(key(now.keys, Action::NewLine, "new line"));
                 says.extend(key(now.keys, Action::Editor, "your editor"));
             }
+            // Where nothing runs there is nothing to wait for.
+            if !now.is_empty {
+                says.extend(key(now.keys, Action::Queue, "sends too"));
+                says.extend(key(now.keys, Action::Steer, "sends too"));
+            }
         }
     }
     if paused {

@@ -235,7 +235,7 @@ fn one_line(piece: &Piece) -> String {
     let mut chips = piece.chips().iter();
     for c in piece.text().chars().take(MAX_SHOWN) {
         match c {
-            super::text::CHIP => line.push_str(&chips.next().map(super::draft::Chip::label).unwrap_or_default()),
+            super::text::CHIP => line.push_str(chips.next().map(super::draft::Chip::label).unwrap_or_default()),
             c if c.is_whitespace() => line.push(' '),
             c => line.push(c),
         }

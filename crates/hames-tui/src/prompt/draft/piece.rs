@@ -13,13 +13,18 @@ pub(crate) const LONG_LINES: usize = 12;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chip {
     text: Arc<str>,
-    lines: usize,
+    /// Made once: counting a long text takes longer than drawing everything else.
+    label: Arc<str>,
 }
 
 impl Chip {
     /// A unit of a text.
     pub(crate) fn new(text: &str) -> Self {
-        Self { lines: text.lines().count(), text: text.into() }
+        let label = match text.lines().count() {
+            0 | 1 => format!("[pasted {} characters]", grouped(text.chars().count())),
+            lines => format!("[pasted {} lines]", grouped(lines)),
+        };
+        Self { text: text.into(), label: label.into() }
     }
 
     /// What it stands for.
@@ -28,11 +33,8 @@ impl Chip {
     }
 
     /// How it is shown.
-    pub(crate) fn label(&self) -> String {
-        match self.lines {
-            0 | 1 => format!("[pasted {} characters]", grouped(self.text.chars().count())),
-            lines => format!("[pasted {} lines]", grouped(lines)),
-        }
+    pub(crate) fn label(&self) -> &str {
+        &self.label
     }
 }
 

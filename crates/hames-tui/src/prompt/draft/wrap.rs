@@ -26,7 +26,7 @@ pub(crate) struct Rows {
 /// Cells of a character of a draft. A unit takes its label, a row at most.
 fn cells_of(cluster: &str, column: usize, width: usize, chip: Option<&Chip>) -> usize {
     match chip {
-        Some(chip) => cells(&chip.label()).clamp(1, width.max(1)),
+        Some(chip) => cells(chip.label()).clamp(1, width.max(1)),
         None => shown(cluster, column).1,
     }
 }
