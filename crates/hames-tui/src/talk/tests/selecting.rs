@@ -32,7 +32,7 @@ fn the_mouse_copies_text_without_how_it_was_wrapped() {
     let buf = draw(&mut talk, 16, 20, theme());
     assert!(buf[(2, 6)].modifier.contains(ratatui::style::Modifier::REVERSED));
     assert_eq!(
-        act(&mut talk, &key(KeyCode::Char('y'), KeyModifiers::CONTROL)).1,
+        act(&mut talk, &key(KeyCode::Char('c'), KeyModifiers::ALT)).1,
         [Effect::Copy("let a = 1;\n    let b;".into())]
     );
     act(&mut talk, &plain(KeyCode::Esc));
@@ -65,10 +65,10 @@ fn keys_select_and_copy() {
 fn the_last_answer_is_copied_as_it_was_written() {
     let mut talk = talk_of(&session());
     assert_eq!(talk.last_answer().as_deref(), Some("Fixed: the count is 22 now."));
-    let copied = act(&mut talk, &key(KeyCode::Char('y'), KeyModifiers::CONTROL)).1;
+    let copied = act(&mut talk, &key(KeyCode::Char('c'), KeyModifiers::ALT)).1;
     assert_eq!(copied, [Effect::Copy("Fixed: the count is 22 now.".into())]);
     let mut empty = Talk::default();
-    assert!(!act(&mut empty, &key(KeyCode::Char('y'), KeyModifiers::CONTROL)).0);
+    assert!(!act(&mut empty, &key(KeyCode::Char('c'), KeyModifiers::ALT)).0);
 }
 
 #[test]
