@@ -16,7 +16,7 @@ pub enum Durability {
     Process,
     /// Survives the death of the process, and soon the loss of power: [`EventLog::settle`] waits for that.
     PowerSoon,
-    /// Survives the loss of power.
+    /// Survives the loss of power. Where making sure of that fails, the append fails, and what it appended is in the log.
     Power,
 }
 

@@ -139,3 +139,128 @@ fn a_full_disk_refuses_the_append_and_spoils_nothing() {
     }
     assert_eq!(store.check().unwrap().integrity, Ok(()));
 }
+
+/// A disk that syncs when it is told to.
+struct Disk {
+    /// Hears of every sync that begins.
+    begun: std::sync::mpsc::Receiver<()>,
+    /// Lets the next one end, with this outcome.
+    end: std::sync::mpsc::Sender<Result<(), LogError>>,
+    syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Disk {
+    fn under(store: &Store) -> Disk {
+        let (began, begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel();
+        let (began, ended) = (std::sync::Mutex::new(began), std::sync::Mutex::new(ended));
+        let syncs = std::sync::Arc::<std::sync::atomic::AtomicUsize>::default();
+        let count = syncs.clone();
+        store.inner.writer().sync_by(std::sync::Arc::new(move || {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            began.lock().unwrap().send(()).unwrap();
+            ended.lock().unwrap().recv().unwrap_or(Ok(()))
+        }));
+        Disk { begun, end, syncs }
+    }
+
+    /// Waits until a sync has begun. Long enough for any machine, so that a sync that never comes fails the test.
+    fn has_begun(&self) {
+        self.begun.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    }
+
+    fn syncs(&self) -> usize {
+        self.syncs.load(std::sync::atomic::Ordering::SeqCst)
+    }
+}
+
+fn sessions(store: &Store, count: usize) -> Vec<SessionId> {
+    let new = |n| store.create(&format!("s{n}"), Path::new("/w"), Settings::default(), 1, "t").unwrap().0.id;
+    (0..count).map(new).collect()
+}
+
+#[test]
+fn an_append_that_waits_for_the_disk_holds_up_no_other_session() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap().store;
+    let ids = sessions(&store, 2);
+    let disk = Disk::under(&store);
+    let append = |n: usize, next, durability| {
+        block_on(store.log().append(&ids[n], next, vec![answer(&ids[n], "x")], durability)).map(|done| done.len())
+    };
+    let (ended, has_ended) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ended.send(append(0, 2, Durability::Power)).unwrap());
+        disk.has_begun();
+        // It is in the log, and who appended it still waits.
+        assert_eq!(store.last_seq(&ids[0]), Ok(2));
+        assert_eq!(append(1, 2, Durability::Process), Ok(1));
+        assert_eq!(append(1, 3, Durability::PowerSoon), Ok(1));
+        assert_eq!(append(0, 3, Durability::Process), Ok(1));
+        let piece = hames_protocol::OpenBlock {
+            kind: hames_protocol::OpenKind::Text,
+            index: 0,
+            name: None,
+            text: "so far".into(),
+        };
+        block_on(store.log().save_open(&ids[1], vec![piece])).unwrap();
+        assert!(has_ended.try_recv().is_err());
+        disk.end.send(Ok(())).unwrap();
+        assert_eq!(has_ended.recv().unwrap(), Ok(1));
+        // The one that nobody waited for.
+        disk.has_begun();
+        disk.end.send(Ok(())).unwrap();
+        block_on(store.log().settle()).unwrap();
+    });
+    assert_eq!(disk.syncs(), 2, "neither a plain append nor an open step syncs");
+}
+
+#[test]
+fn one_sync_serves_all_who_committed_before_it_began_and_none_who_came_later() {
+    const WAITING: usize = 20;
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap().store;
+    let ids = sessions(&store, WAITING + 1);
+    let disk = Disk::under(&store);
+    let ended = std::sync::atomic::AtomicUsize::new(0);
+    let append = |n: usize| {
+        block_on(store.log().append(&ids[n], 2, vec![answer(&ids[n], "x")], Durability::Power)).unwrap();
+        ended.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| append(WAITING));
+        disk.has_begun();
+        let waiting: Vec<_> = (0..WAITING).map(|n| scope.spawn(move || append(n))).collect();
+        while !ids.iter().all(|id| store.last_seq(id) == Ok(2)) {
+            std::thread::yield_now();
+        }
+        // Each has committed; that its sync is ordered is certain once the writer is free again.
+        store.inner.writer().pending_syncs();
+        disk.end.send(Ok(())).unwrap();
+        disk.has_begun();
+        assert!(ended.load(std::sync::atomic::Ordering::SeqCst) <= 1, "nobody is served by a sync that began before");
+        disk.end.send(Ok(())).unwrap();
+        waiting.into_iter().for_each(|append| append.join().unwrap());
+    });
+    assert_eq!(disk.syncs(), 2);
+}
+
+#[test]
+fn a_sync_that_fails_fails_whoever_waits_and_everybody_after_and_takes_nothing_back() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(home.path()).unwrap().store;
+    let ids = sessions(&store, 1);
+    let broken = LogError::Io("the disk is gone".into());
+    let said = broken.clone();
+    store.inner.writer().sync_by(std::sync::Arc::new(move || Err(said.clone())));
+    let append = |next, durability| {
+        block_on(store.log().append(&ids[0], next, vec![answer(&ids[0], "x")], durability)).map(|done| done.len())
+    };
+    assert_eq!(append(2, Durability::Power), Err(broken.clone()));
+    assert_eq!(store.last_seq(&ids[0]), Ok(2), "it was committed");
+    assert_eq!(append(3, Durability::Process), Ok(1));
+    assert_eq!(block_on(store.log().settle()), Err(broken.clone()));
+    assert_eq!(append(4, Durability::Power), Err(broken));
+    // A refused append syncs nothing, and says why it was refused.
+    assert!(matches!(append(9, Durability::Power), Err(LogError::Conflict { .. })));
+}

@@ -5,6 +5,9 @@
 //! what has queued up is committed by the writer's thread as one transaction, each piece of work in a savepoint of its
 //! own, so that a refused one takes nothing else with it.
 //!
+//! No commit waits for the disk. Whoever has to outlive the loss of power waits for the syncer, after its commit and
+//! outside of the writer.
+//!
 //! When nothing has come for a while the thread does the chores (the search index, copying the write-ahead file back)
 //! in small pieces, and then sleeps until there is work.
 
@@ -34,8 +37,8 @@ const CHECKPOINT_AFTER: u32 = 200;
 trait Task: Send {
     /// Does it, inside a transaction. May run again where that transaction failed.
     fn run(&mut self, db: &Connection) -> Result<(), Fault>;
-    /// Says how it ended.
-    fn done(self: Box<Self>, outcome: Result<(), LogError>);
+    /// Says how it ended, and what is still on its way to the disk.
+    fn done(self: Box<Self>, outcome: Result<(), LogError>, sync: Option<Pending>);
     fn durability(&self) -> Durability;
 }
 
@@ -50,16 +53,16 @@ impl<T, W, R> Task for Work<T, W, R>
 where
     T: Send,
     W: FnMut(&Connection) -> Result<T, Fault> + Send,
-    R: FnOnce(Result<T, LogError>) + Send,
+    R: FnOnce(Result<T, LogError>, Option<Pending>) + Send,
 {
     fn run(&mut self, db: &Connection) -> Result<(), Fault> {
         self.value = Some((self.work)(db)?);
         Ok(())
     }
 
-    fn done(self: Box<Self>, outcome: Result<(), LogError>) {
+    fn done(self: Box<Self>, outcome: Result<(), LogError>, sync: Option<Pending>) {
         let value = self.value;
-        (self.reply)(outcome.and_then(|()| value.ok_or_else(gone)));
+        (self.reply)(outcome.and_then(|()| value.ok_or_else(gone)), sync);
     }
 
     fn durability(&self) -> Durability {
@@ -93,8 +96,7 @@ impl Writer {
     pub(crate) fn start(db: Connection, keeper: Keeper) -> Result<Writer, LogError> {
         let (orders, inbox) = channel();
         let syncer = Syncer::new(&keeper.database());
-        let service =
-            Service { db: Some(db), keeper, syncer, full_sync: false, commits: 0, last: Instant::now(), chores: false };
+        let service = Service { db: Some(db), keeper, syncer, commits: 0, last: Instant::now(), chores: false };
         let service = Arc::new(Mutex::new(service));
         let shared = Arc::clone(&service);
         let thread = std::thread::Builder::new()
@@ -104,16 +106,22 @@ impl Writer {
         Ok(Writer { orders: Some(orders), service, thread: Some(thread) })
     }
 
-    /// Has `work` done in a transaction: here where the connection is free, else by the thread.
+    /// Has `work` done in a transaction: here where the connection is free, else by the thread. With
+    /// [`Durability::Power`] it returns when that is on the disk; where that failed, it is done all the same.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         durability: Durability,
         work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, LogError> {
         let (sender, receiver) = oneshot::channel();
-        let reply = move |outcome| drop(sender.send(outcome));
+        let reply = move |outcome, sync| drop(sender.send((outcome, sync)));
         self.commit(Box::new(Work { work, reply, value: None, durability }))?;
-        receiver.await.unwrap_or_else(|_| Err(gone()))
+        let (outcome, sync) = receiver.await.unwrap_or_else(|_| (Err(gone()), None));
+        let value = outcome?;
+        if let Some(sync) = sync.filter(|_| durability == Durability::Power) {
+            sync.done().await?;
+        }
+        Ok(value)
     }
 
     fn commit(&self, task: Box<dyn Task>) -> Result<(), LogError> {
@@ -134,7 +142,7 @@ impl Writer {
         work: impl FnMut(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, LogError> {
         let (sender, receiver) = sync_channel(1);
-        let reply = move |outcome| drop(sender.send(outcome));
+        let reply = move |outcome, _| drop(sender.send(outcome));
         self.commit(Box::new(Work { work, reply, value: None, durability: Durability::Process }))?;
         receiver.recv().unwrap_or_else(|_| Err(gone()))
     }
@@ -160,6 +168,12 @@ impl Writer {
     /// What is still on its way to the disk.
     pub(crate) fn pending_syncs(&self) -> Pending {
         locked(&self.service).syncer.pending()
+    }
+
+    /// Syncs in another way from now on.
+    #[cfg(test)]
+    pub(crate) fn sync_by(&self, sync: Arc<dyn Fn() -> Result<(), LogError> + Send + Sync>) {
+        locked(&self.service).syncer = Syncer::by(sync);
     }
 
     fn send(&self, order: Order) -> Result<(), LogError> {
@@ -221,7 +235,6 @@ struct Service {
     db: Option<Connection>,
     keeper: Keeper,
     syncer: Syncer,
-    full_sync: bool,
     /// Transactions since the write-ahead file was last copied back.
     commits: u32,
     /// When something was last written.
@@ -288,7 +301,7 @@ impl Service {
     /// Commits a batch and answers everybody in it.
     fn commit(&mut self, mut batch: Vec<Box<dyn Task>>) {
         match self.attempt(&mut batch) {
-            Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(task, outcome)| task.done(outcome)),
+            Ok(outcomes) => self.answer(batch, outcomes),
             Err(fault) if fault.is_damage() => self.repair_and_commit(batch, fault),
             // One of them broke the transaction of all: each gets one of its own.
             Err(fault) if batch.len() > 1 && !fault.is_general() => {
@@ -300,38 +313,40 @@ impl Service {
 
     fn repair_and_commit(&mut self, mut batch: Vec<Box<dyn Task>>, fault: Fault) {
         if let Err(error) = self.repair(&open::plain_reason(fault)) {
-            return batch.into_iter().for_each(|task| task.done(Err(error.clone())));
+            return batch.into_iter().for_each(|task| task.done(Err(error.clone()), None));
         }
         match self.attempt(&mut batch) {
-            Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(task, outcome)| task.done(outcome)),
+            Ok(outcomes) => self.answer(batch, outcomes),
             Err(fault) => self.refuse(batch, fault),
         }
     }
 
     fn refuse(&self, batch: Vec<Box<dyn Task>>, fault: Fault) {
         let error = fault.explain(&self.keeper.database());
-        batch.into_iter().for_each(|task| task.done(Err(error.clone())));
+        batch.into_iter().for_each(|task| task.done(Err(error.clone()), None));
+    }
+
+    /// Says how a batch that was committed ended, once the sync that covers it has begun.
+    fn answer(&mut self, batch: Vec<Box<dyn Task>>, outcomes: Vec<Result<(), LogError>>) {
+        let goes_on = |(task, outcome): (&Box<dyn Task>, &Result<_, _>)| {
+            outcome.is_ok() && task.durability() > Durability::Process
+        };
+        let sync = batch.iter().zip(&outcomes).any(goes_on).then(|| {
+            self.syncer.begin();
+            self.syncer.pending()
+        });
+        batch.into_iter().zip(outcomes).for_each(|(task, outcome)| task.done(outcome, sync.clone()));
     }
 
     /// Tries the batch as one transaction. An error means that nothing of it was written.
     fn attempt(&mut self, batch: &mut [Box<dyn Task>]) -> Result<Vec<Result<(), LogError>>, Fault> {
-        let durability = batch.iter().map(|task| task.durability()).max().unwrap_or(Durability::Process);
-        let full_sync = durability == Durability::Power;
         let Some(db) = &self.db else { return Err(gone().into()) };
-        if full_sync != self.full_sync {
-            // With FULL a commit in WAL mode returns when the write-ahead file is on the disk.
-            db.execute_batch(if full_sync { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" })?;
-            self.full_sync = full_sync;
-        }
         let outcomes = in_transaction(db, |db| match batch {
             [task] => run_alone(task.as_mut(), db),
             batch => batch.iter_mut().map(|task| run_among_others(task.as_mut(), db)).collect(),
         });
         self.commits += 1;
         self.last = Instant::now();
-        if durability == Durability::PowerSoon {
-            self.syncer.begin();
-        }
         match outcomes {
             Err(Fault::Refused(error)) => Ok(vec![Err(error)]),
             other => other,
@@ -340,7 +355,6 @@ impl Service {
 
     fn repair(&mut self, reason: &str) -> Result<(), LogError> {
         let db = self.keeper.repair(self.db.take(), reason);
-        self.full_sync = false;
         match db {
             (Some(db), outcome) => {
                 self.db = Some(db);

@@ -124,7 +124,7 @@ pub(crate) fn story(home: &Home) -> Story {
         in_run(2, Some(1), TodoUpdated { todos: vec![todo] }.into()),
         in_run(2, Some(1), proposed("/w/late", &later)),
         end(2),
-        Envelope::detached(0, SettingsChanged { settings }.into()),
+        Envelope::detached(0, SettingsChanged { settings, unset: vec![] }.into()),
         Envelope::detached(0, ChangesApplied { paths: paths(&["/w/early"]) }.into()),
         Envelope::detached(0, ChangesDiscarded { paths: paths(&["/w/early too", "/w/late"]) }.into()),
         in_run(3, None, run_start("a/three", Mode::Build)),
