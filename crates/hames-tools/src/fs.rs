@@ -260,6 +260,13 @@ pub trait FsProvider: Send + Sync {
         Err(FsError::WrongKind { path: path.shown.clone(), found: "no link", wanted: "a link" })
     }
 
+    /// What tells a regular file apart that has other names too (hard links): its device and inode. `None` for a file with
+    /// one name and for anything else; a filesystem where no file has two need not answer. `path` names the entry itself.
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        let _ = path;
+        None
+    }
+
     /// Stages a whole file's content: makes missing folders and checks `expect`. The file keeps the mode bits of the
     /// one it replaces; `mode` is for a new one, else what the system gives.
     fn stage_write(

@@ -92,6 +92,10 @@ impl FsProvider for Guarded {
         self.inner.stat(path)
     }
 
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        self.inner.shared_identity(path)
+    }
+
     fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
         self.check(path, false)?;
         self.inner.open(path)

@@ -222,6 +222,11 @@ impl FsProvider for LocalFs {
         Ok(FileStat { kind, size, mode, modified_ns })
     }
 
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        let meta = self.meta(path).ok()?;
+        (meta.kind == FileKind::File && meta.links > 1).then_some(meta.identity)
+    }
+
     fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
         let (parent, name) = self.parent(path)?;
         let Some(name) = name else { return Err(wrong_kind(&path.shown, FileKind::Dir, "a file")) };

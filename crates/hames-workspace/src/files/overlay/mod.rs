@@ -6,12 +6,13 @@
 //! to that one.
 //!
 //! `view` says what the proposals make of a path; `resolve` and `walk` follow them where links and ignore files
-//! would be others; `staged` turns a change into a proposal; `apply` is the way from proposals to the disk.
+//! would be others; `names` knows files with several names; `staged` turns a change into a proposal; `apply` is the way from proposals to the disk.
 //!
 //! What the disk would refuse for want of rights is refused here too, as far as looking can tell.
 
 mod apply;
 mod content;
+mod names;
 mod resolve;
 mod staged;
 mod view;
@@ -35,6 +36,7 @@ use super::resolve::Ending;
 use super::suggest;
 pub use apply::{Applied, ApplyError, Changes, Mismatch, OpenChange, What};
 use content::{Cache, Contents};
+use names::Names;
 use view::{Child, Seen};
 
 /// Mode bits that a proposed file is shown with where only the system will decide.
@@ -78,7 +80,7 @@ impl Preview for Overlay {
         blobs: Arc<dyn BlobStore>,
     ) -> Arc<dyn FsProvider> {
         let contents = Contents { cache: self.cache.clone(), blobs, runtime: Handle::try_current().ok() };
-        Arc::new(OverlayFs { base, state, contents })
+        Arc::new(OverlayFs { base, state, contents, names: Names::default() })
     }
 
     async fn finish(
@@ -98,6 +100,7 @@ pub struct OverlayFs {
     base: Arc<dyn FsProvider>,
     state: Arc<Mutex<SessionState>>,
     contents: Contents,
+    names: Names,
 }
 
 impl OverlayFs {
@@ -235,7 +238,7 @@ impl FsProvider for OverlayFs {
     }
 
     fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
-        match self.look(&path.abs) {
+        match self.look_at(path) {
             Seen::Disk => match self.base.stat(path) {
                 // What the disk would suggest instead may be gone, and what is meant may be proposed.
                 Err(FsError::NotFound { .. }) if !self.is_untouched() => Err(self.nothing(path, &Seen::Nothing)),
@@ -249,7 +252,7 @@ impl FsProvider for OverlayFs {
     }
 
     fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
-        match self.look(&path.abs) {
+        match self.look_at(path) {
             Seen::Disk => self.base.open(path),
             Seen::File(file) => {
                 let opened = self.contents.open(content_of(&file, path)?);
@@ -261,7 +264,7 @@ impl FsProvider for OverlayFs {
     }
 
     fn read(&self, path: &FsPath, limit: u64) -> Result<Vec<u8>, FsError> {
-        match self.look(&path.abs) {
+        match self.look_at(path) {
             Seen::Disk => self.base.read(path, limit),
             Seen::File(file) => {
                 let blob = content_of(&file, path)?;
@@ -282,6 +285,13 @@ impl FsProvider for OverlayFs {
             entries.iter_mut().for_each(|entry| self.follow_link(path, entry));
         }
         Ok(entries)
+    }
+
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        match self.look(&path.abs) {
+            Seen::Disk => self.base.shared_identity(path),
+            _ => None,
+        }
     }
 
     fn read_link(&self, path: &FsPath) -> Result<Vec<u8>, FsError> {

@@ -11,6 +11,7 @@ use hames_tools::{Expect, FileKind, FsError, FsPath, FsProvider, ProposedChange,
 
 use super::super::local::{io_failure, wrong_kind};
 use super::super::write::{MAX_BEFORE, hash_of};
+use super::names::is_edit;
 use super::view::{self, Child, Seen};
 use super::{LIKELY_MODE, OverlayFs, content_of};
 
@@ -47,6 +48,7 @@ impl OverlayFs {
         expect: &Expect,
         mode: Option<u32>,
     ) -> Result<Box<dyn Staged>, FsError> {
+        let path = &self.name_of_edit(path);
         let there = self.there(path)?;
         if let Some(there) = there.as_ref().filter(|there| there.kind != FileKind::File) {
             return Err(wrong_kind(&path.shown, there.kind, "a file"));
@@ -101,6 +103,7 @@ impl OverlayFs {
             return Err(FsError::Changed { path: path.shown.clone() });
         }
         self.may_remove(path)?;
+        self.keep_edit_of_others(path)?;
         let proposed = ProposedChange { base: there.base, content: None, mode: there.mode, folders: Vec::new() };
         let change = StagedChange {
             target: path.abs.clone(),
@@ -111,6 +114,19 @@ impl OverlayFs {
             proposed: Some(proposed),
         };
         self.staged(path, change)
+    }
+
+    /// Refuses to take away the name that has the edit of a file which stays under other names.
+    fn keep_edit_of_others(&self, path: &FsPath) -> Result<(), FsError> {
+        let is_edited = matches!(self.look(&path.abs), Seen::File(file) if is_edit(&file));
+        if is_edited && self.base.shared_identity(path).is_some() {
+            return Err(io_failure(
+                &path.shown,
+                "the file has other names too, and the change that is proposed for it would be lost with this one; \
+                 apply or discard that change first, or remove the other names",
+            ));
+        }
+        Ok(())
     }
 
     fn staged(&self, path: &FsPath, change: StagedChange) -> Result<Box<dyn Staged>, FsError> {
@@ -134,7 +150,7 @@ impl OverlayFs {
 
     /// What would be found there; nothing where nothing would be.
     fn there(&self, path: &FsPath) -> Result<Option<There>, FsError> {
-        match self.look(&path.abs) {
+        match self.look_at(path) {
             Seen::Disk => self.there_on_disk(path),
             Seen::File(file) => self.there_as_proposed(path, file).map(Some),
             Seen::Mixed | Seen::Made => {

@@ -237,6 +237,9 @@ impl FsProvider for Cut {
     fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
         self.inner.stat(path)
     }
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        self.inner.shared_identity(path)
+    }
     fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
         self.inner.open(path)
     }

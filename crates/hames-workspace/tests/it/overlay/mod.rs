@@ -2,5 +2,6 @@
 
 mod applying;
 mod kit;
+mod names;
 mod same;
 mod tools;

@@ -143,6 +143,9 @@ impl FsProvider for Watched {
     fn stat(&self, path: &FsPath) -> Result<FileStat, FsError> {
         self.inner.stat(path)
     }
+    fn shared_identity(&self, path: &FsPath) -> Option<(u64, u64)> {
+        self.inner.shared_identity(path)
+    }
     fn open(&self, path: &FsPath) -> Result<Box<dyn Read + Send>, FsError> {
         self.threads.lock().unwrap().insert(std::thread::current().id());
         (self.on_open)(self.opened.fetch_add(1, Ordering::SeqCst), path);

@@ -1,12 +1,12 @@
 //! Looking at the disk and changing it, as a plan has it. Blocks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hames_protocol::{BlobRef, BlobSource, BlobStore, CallId, Event, FileChanged, SessionId};
-use hames_tools::{FileKind, FsError, FsPath, FsProvider, Staged, StagedChange};
+use hames_tools::{Expect, FileKind, FsError, FsPath, FsProvider, Staged, StagedChange};
 
 use super::super::super::write::hash_of;
 use super::super::content::Contents;
@@ -31,6 +31,8 @@ pub(super) struct Disk {
 /// A plan with as much of it staged as may be at once, and the records of all of it.
 pub(super) struct Prepared {
     plan: Plan,
+    /// Removals of other names of files that are written: before the writing, which changes what those names show.
+    early: BTreeSet<String>,
     staged: BTreeMap<String, Box<dyn Staged>>,
     pub(super) changes: Vec<Event>,
 }
@@ -90,8 +92,10 @@ impl Disk {
 
     /// Stages everything that can be staged beforehand, and keeps what it would replace. Changes nothing that is seen.
     pub(super) fn prepare(&self, plan: Plan, picked: &Picked, session: &SessionId) -> (Prepared, Vec<Mismatch>) {
-        let mut prepared = Prepared { plan, staged: BTreeMap::new(), changes: Vec::new() };
-        let (mut bytes, mut wrong) = (0, Vec::new());
+        let shared = self.shared(&plan);
+        let (early, fewer_names) = early(&plan, &shared);
+        let mut prepared = Prepared { plan, early, staged: BTreeMap::new(), changes: Vec::new() };
+        let (mut bytes, mut wrong) = (0, written_twice(&prepared.plan, &shared));
         let plan = prepared.plan.clone();
         let call = |path: &str| picked.proposals.get(path).map_or_else(|| CallId::from(""), |own| own.call_id.clone());
         let staged = plan
@@ -105,7 +109,8 @@ impl Disk {
                 Ok((event, staged)) => {
                     prepared.changes.push(event);
                     bytes += staged.change().before.as_ref().map_or(0, Vec::len);
-                    if bytes <= STAGED_BYTES && prepared.staged.len() < STAGED_COUNT {
+                    let holds = !fewer_names.contains(path);
+                    if holds && bytes <= STAGED_BYTES && prepared.staged.len() < STAGED_COUNT {
                         prepared.staged.insert(path.clone(), staged);
                     }
                 }
@@ -127,6 +132,13 @@ impl Disk {
             }
         }
         (prepared, wrong)
+    }
+
+    /// The files with other names among those that are written over or removed, by path.
+    fn shared(&self, plan: &Plan) -> BTreeMap<String, (u64, u64)> {
+        let written = plan.writings.iter().filter(|writing| writing.expect != Expect::Absent);
+        let paths = written.map(|writing| &writing.path).chain(plan.removals.iter().map(|removal| &removal.path));
+        paths.filter_map(|path| Some((path.clone(), self.fs.shared_identity(&self.path(path))?))).collect()
     }
 
     fn stage_write(&self, writing: &Writing) -> Result<Box<dyn Staged>, FsError> {
@@ -168,14 +180,20 @@ impl Disk {
 
     /// Lets it all happen, as far as it can: what fails stops only what depends on it.
     pub(super) fn perform(&self, prepared: Prepared) -> Performed {
-        let Prepared { plan, mut staged, changes: _ } = prepared;
+        let Prepared { plan, early, mut staged, changes: _ } = prepared;
         let mut performed = Performed { done: plan.done, failed: Vec::new() };
+        let (early, removals): (Vec<_>, Vec<_>) =
+            plan.removals.into_iter().partition(|removal| early.contains(&removal.path));
+        for removal in &early {
+            let change = staged.remove(&removal.path).map_or_else(|| self.stage_remove(removal), Ok);
+            performed.note(&removal.path, change.and_then(Staged::commit));
+        }
         for writing in &plan.writings {
             let change = staged.remove(&writing.path).map_or_else(|| self.stage_write(writing), Ok);
             performed.note(&writing.path, change.and_then(Staged::commit));
         }
         let room_for: Vec<&str> = plan.late.iter().map(|writing| writing.path.as_str()).collect();
-        for removal in &plan.removals {
+        for removal in &removals {
             let change = staged.remove(&removal.path).map_or_else(|| self.stage_remove(removal), Ok);
             match change.and_then(Staged::commit) {
                 // Only half of it: the new file is still to come.
@@ -193,6 +211,40 @@ impl Disk {
         }
         performed
     }
+}
+
+/// The removals that have to come before a writing, and the writings of whose file names are fewer then: those are staged
+/// only afterwards.
+fn early(plan: &Plan, shared: &BTreeMap<String, (u64, u64)>) -> (BTreeSet<String>, BTreeSet<String>) {
+    let places = plan.late.iter().map(|writing| &writing.path).collect::<BTreeSet<_>>();
+    let (mut early, mut fewer_names) = (BTreeSet::new(), BTreeSet::new());
+    for writing in &plan.writings {
+        let Some(identity) = shared.get(&writing.path) else { continue };
+        let of_it = |removal: &&Removal| shared.get(&removal.path) == Some(identity) && !places.contains(&removal.path);
+        let before = early.len();
+        early.extend(plan.removals.iter().filter(of_it).map(|removal| removal.path.clone()));
+        if early.len() > before {
+            fewer_names.insert(writing.path.clone());
+        }
+    }
+    (early, fewer_names)
+}
+
+/// Files that would be written under two of their names: what the one says would be gone with the other.
+fn written_twice(plan: &Plan, shared: &BTreeMap<String, (u64, u64)>) -> Vec<Mismatch> {
+    let mut first: BTreeMap<(u64, u64), &str> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for writing in &plan.writings {
+        let Some(identity) = shared.get(&writing.path) else { continue };
+        if let Some(other) = first.get(identity) {
+            let reason =
+                format!("it is one file with {other}, for which another change is proposed; discard one of both");
+            wrong.push(Mismatch { path: writing.path.clone(), reason });
+        } else {
+            first.insert(*identity, &writing.path);
+        }
+    }
+    wrong
 }
 
 impl Performed {
