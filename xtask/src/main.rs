@@ -6,6 +6,7 @@ mod bench;
 mod cargo;
 mod fuzz;
 mod generate;
+mod large;
 mod local_model;
 mod report;
 mod snapshot;
@@ -27,6 +28,8 @@ cargo xtask COMMAND
               make the embedded catalog of models from the JSON of models.dev
   bench [NAME=COMMAND ...]
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
+  large       what a home with a gigabyte of history costs: pages, searches, 200 sessions at once; some minutes and two
+              gigabytes of disk (HAMES_BENCH_MB makes it smaller); writes bench/reports/large.json
   soak [--seed N] [--minutes N] [SUITE ...] [fuzz [TARGET ...]]
               the full numbers: deaths, faults, properties, a minute of each fuzz target; about 45 minutes; writes
               bench/reports/soak.json where no suite is named. `soak --minutes 20 fuzz` fuzzes for 20 minutes each and
@@ -42,6 +45,7 @@ fn main() -> Result<()> {
         Some("local-model") => local_model::run(&args.collect::<Vec<_>>()),
         Some("snapshot") => snapshot::run(&args.collect::<Vec<_>>()),
         Some("soak") => soak::run(&args.collect::<Vec<_>>()),
+        Some("large") => large::run(),
         Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench") => with_tokens(&args.collect::<Vec<_>>()),
         None | Some("help" | "-h" | "--help") => {

@@ -59,7 +59,7 @@ pub use grants::KeptGrant;
 pub use import::Imported;
 pub use lease::{InUse, Lease};
 pub use log_page::{Page, PageAt};
-pub use search::{SearchHit, SearchKind};
+pub use search::{SEARCH_PATIENCE, SearchHit, SearchKind, Searched};
 pub use sessions::SessionInfo;
 pub use store::{Opened, Store, StoreReport};
 pub use tail::{Moved, Tail};

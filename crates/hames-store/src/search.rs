@@ -6,12 +6,14 @@
 //! Rows are numbered by time, so a search walks the index from its newest end and stops when it has enough: a word that
 //! stands everywhere costs as little as its first hits. A folder's sessions bound the times that are walked. Words of
 //! three characters and more go through the trigram index; where there are only shorter ones (most Chinese words), the
-//! texts themselves are compared.
+//! texts themselves are compared. What hardly occurs and is made of common parts, or has only short words, may take long:
+//! whoever has not the time says how much there is, gets what the newest history holds, and is told up to where that was.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use hames_protocol::{Event, LogError, Part, SessionId, is_unprintable};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
 
 use crate::fault::Fault;
@@ -37,6 +39,9 @@ const CLOCK_SLACK_MS: u64 = 60 * 60 * 1000;
 /// Characters of a snippet before and after its match.
 const BEFORE: usize = 40;
 const AFTER: usize = 100;
+
+/// How long a search may take that somebody waits for while typing: below what one notices, together with all around it.
+pub const SEARCH_PATIENCE: Duration = Duration::from_millis(80);
 
 /// What a hit was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,6 +88,18 @@ pub struct SearchHit {
     pub highlights: Vec<(u32, u32)>,
     /// What it was.
     pub kind: SearchKind,
+}
+
+/// What was found, and what was not looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Searched {
+    /// The hits, newest first.
+    pub hits: Vec<SearchHit>,
+    /// Whether something was said that is not indexed yet. That goes on by itself.
+    pub is_behind: bool,
+    /// Where the time was up before everything was looked at: only what was said at this time or later was, in Unix
+    /// milliseconds.
+    pub since: Option<u64>,
 }
 
 /// Takes the next events into the index; `true` while there are more. Runs inside a transaction.
@@ -175,19 +192,22 @@ pub(crate) fn forget(db: &Connection, number: i64, from: u64) -> Result<(), Faul
     Ok(())
 }
 
-/// Searches what is indexed.
+/// Searches what is indexed, from the newest on, for as long as there is time. Gives the hits, and since when it has
+/// looked where that is not all.
 pub(crate) fn search(
     db: &Connection,
     query: &str,
     folder: Option<&str>,
     limit: usize,
-) -> Result<Vec<SearchHit>, Fault> {
-    let words: Vec<String> = query.split_whitespace().take(WORDS).map(str::to_lowercase).collect();
+    until: Option<Instant>,
+) -> Result<(Vec<SearchHit>, Option<u64>), Fault> {
+    let words: Vec<Word> = query.split_whitespace().take(WORDS).map(Word::of).collect();
     if words.is_empty() || limit == 0 {
-        return Ok(vec![]);
+        return Ok((vec![], None));
     }
     let tx = db.unchecked_transaction()?;
-    let mut hits = Hits { db: &tx, words: &words, limit, sessions: HashMap::new(), found: Vec::new() };
+    let mut hits =
+        Hits { db: &tx, words: &words, limit, until, sessions: HashMap::new(), found: Vec::new(), since: None };
     let pattern = pattern(query);
     let spans = match folder {
         None => vec![(0, i64::MAX)],
@@ -198,9 +218,15 @@ pub(crate) fn search(
         }
     };
     for (from, to) in spans {
-        hits.walk(folder.is_some(), pattern.as_deref(), from, to)?;
+        match &pattern {
+            Some(pattern) => hits.walk_index(folder.is_some(), pattern, from, to)?,
+            None => hits.walk_texts(folder.is_some(), from, to)?,
+        }
+        if hits.is_over() {
+            break;
+        }
     }
-    Ok(hits.found)
+    Ok((hits.found, hits.since))
 }
 
 /// What the index is asked: all trigrams of the words. `None` where no word has any.
@@ -244,45 +270,87 @@ fn spans(db: &Connection, folder: &str) -> Result<(Sessions, Vec<(i64, i64)>), F
 /// Hits as they are found.
 struct Hits<'s> {
     db: &'s Connection,
-    words: &'s [String],
+    words: &'s [Word],
     limit: usize,
+    /// When the time is up.
+    until: Option<Instant>,
     /// By number; those that are looked for, where only some are, and what is known of them.
     sessions: Sessions,
     found: Vec<SearchHit>,
+    /// Set when the time was up: since when everything was looked at.
+    since: Option<u64>,
 }
 
 impl Hits<'_> {
-    /// Goes through what may be hits, from the newest on, until there are enough.
-    fn walk(&mut self, only_known: bool, pattern: Option<&str>, from: i64, to: i64) -> Result<(), Fault> {
-        let sql = match pattern {
-            Some(_) => {
-                "SELECT rowid FROM said_index WHERE said_index MATCH ?3 AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC"
-            }
-            None => "SELECT id FROM said WHERE id BETWEEN ?1 AND ?2 AND ?3 IS NULL ORDER BY id DESC",
-        };
+    /// Whether nothing more is to be looked at.
+    fn is_over(&self) -> bool {
+        self.found.len() >= self.limit || self.since.is_some()
+    }
+
+    /// Notes where the time was up, if it is.
+    fn is_late(&mut self, id: i64) -> bool {
+        let is_late = self.until.is_some_and(|until| Instant::now() >= until);
+        if is_late {
+            self.since = Some((id.cast_unsigned() >> ORDINAL_BITS).saturating_add(1));
+        }
+        is_late
+    }
+
+    /// Goes through what the index has, from the newest on, until there are enough hits.
+    fn walk_index(&mut self, only_known: bool, pattern: &str, from: i64, to: i64) -> Result<(), Fault> {
         let db = self.db;
-        let mut ids = db.prepare_cached(sql)?;
+        let mut ids = db.prepare_cached(
+            "SELECT rowid FROM said_index WHERE said_index MATCH ?3 AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC",
+        )?;
         let mut text = db.prepare_cached("SELECT key, kind, text FROM said WHERE id = ?1")?;
         let mut rows = ids.query((from, to, pattern))?;
-        while self.found.len() < self.limit
+        while !self.is_over()
             && let Some(row) = rows.next()?
         {
             let id: i64 = row.get(0)?;
+            if self.is_late(id) {
+                break;
+            }
             let mut said = text.query([id])?;
-            let Some(said) = said.next()? else { continue };
-            let key: i64 = said.get(0)?;
-            if only_known && !self.sessions.contains_key(&row::session_of(key)) {
-                continue;
+            if let Some(said) = said.next()? {
+                self.take(id, only_known, said, 0)?;
             }
-            let (kind, text) = (said.get_ref(1)?.as_str().unwrap_or(""), said.get_ref(2)?.as_str().unwrap_or(""));
-            if let Some(place) = first_place(text, self.words)
-                && let Some(session) = self.session(row::session_of(key))?
-            {
-                let (snippet, at) = (snippet(text, place), id.cast_unsigned() >> ORDINAL_BITS);
-                let highlights = highlights(&snippet, self.words);
-                let kind = SearchKind::from_text(kind);
-                self.found.push(SearchHit { session, seq: seq_of(key), at, snippet, highlights, kind });
+        }
+        Ok(())
+    }
+
+    /// Goes through the texts themselves.
+    fn walk_texts(&mut self, only_known: bool, from: i64, to: i64) -> Result<(), Fault> {
+        let db = self.db;
+        let mut texts =
+            db.prepare_cached("SELECT id, key, kind, text FROM said WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC")?;
+        let mut rows = texts.query([from, to])?;
+        while !self.is_over()
+            && let Some(row) = rows.next()?
+        {
+            let id: i64 = row.get(0)?;
+            if self.is_late(id) {
+                break;
             }
+            self.take(id, only_known, row, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a row whose key, kind and text begin at a column, if it is a hit.
+    fn take(&mut self, id: i64, only_known: bool, said: &Row<'_>, column: usize) -> Result<(), Fault> {
+        let key: i64 = said.get(column)?;
+        if only_known && !self.sessions.contains_key(&row::session_of(key)) {
+            return Ok(());
+        }
+        let text = said.get_ref(column + 2)?.as_str().unwrap_or("");
+        if let Some(place) = first_place(text, self.words)
+            && let Some(session) = self.session(row::session_of(key))?
+        {
+            let (snippet, at) = (snippet(text, place), id.cast_unsigned() >> ORDINAL_BITS);
+            let highlights = highlights(&snippet, self.words);
+            let kind = SearchKind::from_text(said.get_ref(column + 1)?.as_str().unwrap_or(""));
+            self.found.push(SearchHit { session, seq: seq_of(key), at, snippet, highlights, kind });
         }
         Ok(())
     }
@@ -299,15 +367,50 @@ impl Hits<'_> {
     }
 }
 
+/// A word of a query, in lower case.
+struct Word {
+    lower: String,
+    /// Whether its characters have no cases, so that a text need not be written in lower case to find it.
+    is_caseless: bool,
+}
+
+impl Word {
+    fn of(word: &str) -> Word {
+        // Marks are left out: the lower case of some letters is written with one.
+        let has_no_case = |c: char| c.is_alphabetic() && c.to_lowercase().eq([c]) && c.to_uppercase().eq([c]);
+        Word { lower: word.to_lowercase(), is_caseless: word.chars().all(has_no_case) }
+    }
+
+    /// The ordinal of the character of a text where it first occurs. `lower` is that text in lower case, once needed.
+    fn place(&self, text: &str, lower: &mut Option<String>) -> Option<usize> {
+        if text.is_ascii() {
+            return place_in_ascii(text.as_bytes(), self.lower.as_bytes());
+        }
+        if self.is_caseless {
+            return text.find(&self.lower).map(|at| text[..at].chars().count());
+        }
+        let lower = lower.get_or_insert_with(|| text.to_lowercase());
+        lower.find(&self.lower).map(|at| character_at(text, at))
+    }
+}
+
+/// Where a lower-case word begins in a text of ASCII only, without regard to case.
+fn place_in_ascii(text: &[u8], word: &[u8]) -> Option<usize> {
+    let (first, rest) = word.split_first()?;
+    let end = text.len().checked_sub(rest.len())?;
+    let is_there = |at: &usize| text[at + 1..at + 1 + rest.len()].eq_ignore_ascii_case(rest);
+    memchr::memchr2_iter(*first, first.to_ascii_uppercase(), &text[..end]).find(is_there)
+}
+
 /// The ordinal of the character where the first of the words occurs, where all of them do.
-fn first_place(text: &str, words: &[String]) -> Option<usize> {
-    let lower = text.to_lowercase();
-    let places = words.iter().map(|word| lower.find(word.as_str())).collect::<Option<Vec<_>>>()?;
-    Some(character_at(text, places.into_iter().min().unwrap_or(0)))
+fn first_place(text: &str, words: &[Word]) -> Option<usize> {
+    let mut lower = None;
+    let places = words.iter().map(|word| word.place(text, &mut lower)).collect::<Option<Vec<_>>>()?;
+    places.into_iter().min()
 }
 
 /// Where the words occur in a snippet, in bytes of it.
-fn highlights(snippet: &str, words: &[String]) -> Vec<(u32, u32)> {
+fn highlights(snippet: &str, words: &[Word]) -> Vec<(u32, u32)> {
     let mut lower = String::new();
     // For each byte of the lower-case form, the character of the snippet it comes from: where that begins and ends.
     let mut origin: Vec<(usize, usize)> = Vec::new();
@@ -317,7 +420,7 @@ fn highlights(snippet: &str, words: &[String]) -> Vec<(u32, u32)> {
     }
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for word in words {
-        let found = lower.match_indices(word.as_str()).filter(|(_, found)| !found.is_empty());
+        let found = lower.match_indices(word.lower.as_str()).filter(|(_, found)| !found.is_empty());
         ranges.extend(found.map(|(at, found)| (origin[at].0, origin[at + found.len() - 1].1)));
     }
     ranges.sort_unstable();

@@ -18,7 +18,7 @@ use crate::lease::{self, InUse, Lease};
 use crate::log::{self, Ports};
 use crate::read::{self, Readers};
 use crate::repair::{Keeper, Notices};
-use crate::search::{self, SearchHit};
+use crate::search::{self, SearchHit, Searched};
 use crate::sessions::{self, SessionInfo};
 use crate::writer::Writer;
 use crate::{blobs, migrate, open};
@@ -262,24 +262,35 @@ impl Store {
     /// Where all words of `query` occur in messages, answers and labels of calls, newest first. Any text is safe. What was
     /// said and not indexed yet is indexed first.
     pub fn search(&self, query: &str, folder: Option<&Path>, limit: usize) -> Result<Vec<SearchHit>, LogError> {
-        self.search_within(query, folder, limit, Duration::MAX).map(|(hits, _)| hits)
+        self.search_until(query, folder, limit, None).map(|searched| searched.hits)
     }
 
-    /// The same, indexing no longer than `patience`; `true` where something is not indexed yet. That goes on by itself.
+    /// The same, taking no longer than `patience` to index and then to search: the newest history first, and what was not
+    /// looked at is said.
     pub fn search_within(
         &self,
         query: &str,
         folder: Option<&Path>,
         limit: usize,
         patience: Duration,
-    ) -> Result<(Vec<SearchHit>, bool), LogError> {
+    ) -> Result<Searched, LogError> {
+        self.search_until(query, folder, limit, Instant::now().checked_add(patience))
+    }
+
+    fn search_until(
+        &self,
+        query: &str,
+        folder: Option<&Path>,
+        limit: usize,
+        until: Option<Instant>,
+    ) -> Result<Searched, LogError> {
         let folder = folder.map(sessions::folder_text);
         let seen = self.inner.readers.generation();
-        let found = self.search_once(query, folder.as_deref(), limit, patience)?;
+        let found = self.search_once(query, folder.as_deref(), limit, until)?;
         match self.inner.readers.generation() == seen {
             true => Ok(found),
             // A repair on the way began a new index.
-            false => self.search_once(query, folder.as_deref(), limit, patience),
+            false => self.search_once(query, folder.as_deref(), limit, until),
         }
     }
 
@@ -288,19 +299,22 @@ impl Store {
         query: &str,
         folder: Option<&str>,
         limit: usize,
-        patience: Duration,
-    ) -> Result<(Vec<SearchHit>, bool), LogError> {
+        until: Option<Instant>,
+    ) -> Result<Searched, LogError> {
+        // Half of the time is for the index, or a long log that nobody searched yet would leave none for the search.
         let began = Instant::now();
+        let indexing = until.map(|until| began + until.saturating_duration_since(began) / 2);
         let is_behind = loop {
             match self.inner.writer.run_blocking(search::index_some) {
                 Ok(false) => break false,
-                Ok(true) if began.elapsed() >= patience => break true,
+                Ok(true) if indexing.is_some_and(|until| Instant::now() >= until) => break true,
                 Ok(true) => {}
                 Err(error) if search::can_go_on(&error) => break true,
                 Err(error) => return Err(error),
             }
         };
-        Ok((self.inner.read(|db| search::search(db, query, folder, limit))?, is_behind))
+        let (hits, since) = self.inner.read(|db| search::search(db, query, folder, limit, until))?;
+        Ok(Searched { hits, is_behind, since })
     }
 
     /// The blob that `name` stands for in the session; names of other sessions are not seen.

@@ -1,6 +1,7 @@
 //! Search.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hames_protocol::{Durability, Settings};
 use hames_store::SearchKind;
@@ -224,8 +225,29 @@ fn a_search_that_may_not_index_says_that_it_is_behind() {
     let home = Home::new();
     let id = home.session("one").id;
     home.append(&id, 2, (0..1000).map(|n| user(&format!("word {n}"))).collect()).unwrap();
-    let (_, is_behind) = home.store().search_within("word", None, 9, std::time::Duration::ZERO).unwrap();
-    assert!(is_behind);
-    let (hits, is_behind) = home.store().search_within("word", None, 9, std::time::Duration::MAX).unwrap();
-    assert_eq!((hits.len(), is_behind), (9, false));
+    let searched = home.store().search_within("word", None, 9, Duration::ZERO).unwrap();
+    assert!(searched.is_behind);
+    let searched = home.store().search_within("word", None, 9, Duration::MAX).unwrap();
+    assert_eq!((searched.hits.len(), searched.is_behind, searched.since), (9, false, None));
+}
+
+#[test]
+fn a_search_without_time_for_everything_says_since_when_it_has_looked() {
+    let home = Home::new();
+    let id = home.session("one").id;
+    let said = (0..3000_u64).map(|n| envelope(&id, 10_000 + n, user(if n == 5 { "q7 天" } else { "words" }))).collect();
+    wait(home.log().append(&id, 2, said, Durability::Process)).unwrap();
+    for query in ["q7", "q", "天", "q7 天", "words"] {
+        for folder in [None, Some(Path::new("/work"))] {
+            let whole = home.store().search_within(query, folder, 9999, Duration::MAX).unwrap();
+            assert_eq!((whole.hits.len(), whole.since), (if query == "words" { 2999 } else { 1 }, None), "{query}");
+            let none = home.store().search_within(query, folder, 9, Duration::ZERO).unwrap();
+            assert_eq!((none.hits.len(), none.since), (0, Some(13_000)), "{query}: not even the newest was looked at");
+        }
+    }
+    // Where the hits are enough, or nothing can be one, nothing is left out.
+    for (query, limit) in [("", 9), ("words", 0), ("nobody", 9)] {
+        let none = home.store().search_within(query, None, limit, Duration::ZERO).unwrap();
+        assert_eq!((none.hits.len(), none.since), (0, None), "{query}");
+    }
 }
