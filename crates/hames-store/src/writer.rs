@@ -328,10 +328,8 @@ impl Service {
 
     /// Says how a batch that was committed ended, once the sync that covers it has begun.
     fn answer(&mut self, batch: Vec<Box<dyn Task>>, outcomes: Vec<Result<(), LogError>>) {
-        let goes_on = |(task, outcome): (&Box<dyn Task>, &Result<_, _>)| {
-            outcome.is_ok() && task.durability() > Durability::Process
-        };
-        let sync = batch.iter().zip(&outcomes).any(goes_on).then(|| {
+        let mut committed = batch.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_ok());
+        let sync = committed.any(|(task, _)| task.durability() > Durability::Process).then(|| {
             self.syncer.begin();
             self.syncer.pending()
         });
