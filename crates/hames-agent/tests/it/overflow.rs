@@ -88,7 +88,9 @@ async fn where_the_input_fits_alone_only_the_answer_becomes_shorter() {
 async fn without_a_number_the_window_shrinks_once_and_two_failed_recoveries_end_with_the_providers_words() {
     let refusal = || Reply::refused(too_long(None, None, None));
     let document = || Reply::text("What was said.");
-    let mut hames = with_history(128_000, [refusal(), document(), refusal(), document(), refusal(), document()]).await;
+    let replies = [refusal(), document(), refusal(), document(), refusal(), document()];
+    // Boxed: the replies alone make it a large future.
+    let mut hames = Box::pin(with_history(128_000, replies)).await;
     let end = hames.run("go on").await;
     ended(&end, RunResult::Error, 1);
     let failure = end.failure.unwrap();
