@@ -86,11 +86,7 @@ fn special(now: &Situation<'_>) -> Option<Vec<String>> {
         ]);
     }
     if now.on_attachments {
-        return Some(vec![
-            "Del takes it off".to_owned(),
-            "←→ choose".to_owned(),
-            "any letter goes on writing".to_owned(),
-        ]);
+        return Some(vec!["Del takes it off".to_owned(), "←→ choose".to_owned(), sends(now, &enter)]);
     }
     if let Some(offer) = &now.offer {
         return Some(vec![format!("Tab attaches {offer} instead"), sends(now, &enter)]);

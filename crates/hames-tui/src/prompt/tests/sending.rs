@@ -79,6 +79,13 @@ fn the_hint_always_says_what_enter_does_now() {
             "Enter sends once b.png is uploaded",
         ),
         (
+            "on an attachment",
+            |d| {
+                d.paste("/a/b.png").press("tab left");
+            },
+            "Del takes it off · ←→ choose · Enter sends once b.png is uploaded",
+        ),
+        (
             "a command",
             |d| {
                 d.write("/rename new name");
