@@ -41,7 +41,7 @@ fn said(n: usize) -> Event {
     // One in a few speaks Chinese too, with one word in all that nobody else says.
     let chinese = match n {
         31_676 => "麒麟在这里",
-        _ if n % 16 == 0 => "修复解析器中的错误并运行测试",
+        _ if n.is_multiple_of(16) => "修复解析器中的错误并运行测试",
         _ => "",
     };
     let text = format!("{} item{n} {chinese}", words.collect::<Vec<_>>().join(" "));
