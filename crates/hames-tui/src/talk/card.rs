@@ -195,9 +195,9 @@ fn look(sheet: &mut Sheet, card: &Card, theme: Theme, painter: &mut Painter<'_>)
     }
     match card.progress {
         Progress::Running => preview::tail(sheet, card.live.trim_end(), theme.dim()),
-        Progress::Failed(_) => preview::lay(sheet, &card.output, preview::DIFF_ROWS, theme.bad(), theme),
-        _ if is_bad(card) => preview::lay(sheet, &card.output, preview::DIFF_ROWS, theme.text(), theme),
-        _ => preview::lay(sheet, &card.output, preview::OUTPUT_ROWS, theme.dim(), theme),
+        Progress::Failed(_) => preview::lay(sheet, &card.output, card.lines, preview::DIFF_ROWS, theme.bad(), theme),
+        _ if is_bad(card) => preview::lay(sheet, &card.output, card.lines, preview::DIFF_ROWS, theme.text(), theme),
+        _ => preview::lay(sheet, &card.output, card.lines, preview::OUTPUT_ROWS, theme.dim(), theme),
     }
 }
 

@@ -51,6 +51,10 @@ impl Find {
 }
 
 impl Talk {
+    pub(super) fn is_finding(&self) -> bool {
+        self.find.as_ref().is_some_and(|find| find.is_typing)
+    }
+
     pub(super) fn begin_find(&mut self) {
         let query = self.find.take().map(|find| find.query).unwrap_or_default();
         self.find = Some(Find { query, state: State::Idle, is_typing: true });

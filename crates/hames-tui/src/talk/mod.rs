@@ -127,7 +127,7 @@ impl Talk {
     /// When it has to be drawn again though nothing came: colours or a search that were not finished in one frame.
     pub fn wake_at(&self, now: u64) -> Option<u64> {
         let goes_on = self.find.as_ref().is_some_and(find::Find::goes_on);
-        (self.stage.lacks || goes_on).then_some(now + 33)
+        (self.stage.lacks && self.stage.fences.is_waiting() || goes_on).then_some(now + 33)
     }
 
     /// Whether it shows the end and goes on doing so.
@@ -150,6 +150,14 @@ impl Talk {
             Some(Key::Log(seq, _)) => Some(*seq),
             _ => None,
         }
+    }
+
+    /// What keys do while it takes them for itself; none while it does not.
+    pub fn hint(&self) -> Option<&'static str> {
+        if self.is_finding() {
+            return Some("Enter finds the one before, Down the one after, Esc ends");
+        }
+        self.is_selecting().then_some("arrows move, with Shift they select, Enter copies, Esc ends")
     }
 
     /// Takes a key or the mouse.

@@ -2,12 +2,9 @@
 //!
 //! What it costs does not grow with the text: only what is shown is looked at, and how many lines there are.
 
-use std::borrow::Cow;
-
 use ratatui::style::Style;
 
-use super::numbers::{bytes, count as digits};
-use super::split::count;
+use super::numbers::{bytes, count};
 use super::text::{Deco, Run, Sheet, Span, Wrap, clean, floor};
 use crate::Theme;
 
@@ -20,12 +17,11 @@ pub(super) const EDGE: usize = 4;
 /// Rows of what streams.
 const TAIL: usize = 6;
 
-/// Lays out a text in about so many rows.
-pub(super) fn lay(sheet: &mut Sheet, text: &str, rows: usize, style: Style, theme: Theme) {
+/// Lays out a text of so many lines in about so many rows.
+pub(super) fn lay(sheet: &mut Sheet, text: &str, lines: usize, rows: usize, style: Style, theme: Theme) {
     if text.is_empty() {
         return;
     }
-    let lines = count(text);
     let width = sheet.width.max(1);
     // A row holds at most four bytes a column, so a longer text needs more rows whatever it consists of.
     if lines <= rows && text.len() <= 4 * rows * width {
@@ -41,7 +37,7 @@ pub(super) fn lay(sheet: &mut Sheet, text: &str, rows: usize, style: Style, them
     }
     if lines > 2 * EDGE {
         edge(sheet, head_lines(text), style);
-        hidden(sheet, &format!("… {} lines more", digits((lines - 2 * EDGE) as u64)), theme);
+        hidden(sheet, &format!("… {} lines more", count((lines - 2 * EDGE) as u64)), theme);
         edge(sheet, tail_lines(text, EDGE), style);
     } else {
         // Few lines, long ones: each in a row of its own.
@@ -66,11 +62,9 @@ fn edge(sheet: &mut Sheet, lines: Vec<&str>, style: Style) {
         // A row needs no more of a line than this, whatever its characters are.
         let end = floor(line, 16 * sheet.width + 256);
         let is_cut = end < line.len();
-        let mut shown = clean(&line[..end]);
-        if is_cut {
-            shown = Cow::Owned(format!("{shown}{}", " ".repeat(sheet.width + 1)));
-        }
-        sheet.flow(&[], &[], &[Run::new(shown, style)], Wrap::Cut);
+        let more = if is_cut { "…" } else { "" };
+        let shown = clean(&line[..end]);
+        sheet.flow(&[], &[], &[Run::new(shown, style), Run::new(more, style)], Wrap::Cut);
     }
 }
 

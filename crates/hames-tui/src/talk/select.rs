@@ -67,6 +67,11 @@ impl Selected {
 }
 
 impl Talk {
+    /// Whether keys select.
+    pub(super) fn is_selecting(&self) -> bool {
+        self.selection.as_ref().is_some_and(|selection| selection.by_keys)
+    }
+
     pub(super) fn is_dragging(&self) -> bool {
         self.selection.as_ref().is_some_and(|selection| selection.is_dragged)
     }

@@ -10,7 +10,7 @@ use super::view::{self, Laid, Piece, Seen};
 use crate::Theme;
 
 /// Pieces that are kept: several screens, and what streams.
-const MAX_LAID: usize = 1_024;
+const MAX_LAID: usize = 256;
 
 /// Something above a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(super) struct Stage {
     frame: u64,
     /// Something that is shown has colours still to come.
     pub(super) lacks: bool,
+    /// Colours have come since the last frame.
+    has_colours: bool,
     /// Pieces laid out so far, and bytes of text in them.
     pub(super) work: (u64, u64),
 }
@@ -53,9 +55,9 @@ impl Stage {
             self.laid.clear();
         }
         (self.width, self.theme) = (width, theme);
+        self.has_colours = self.fences.frame(theme);
         self.frame += 1;
         self.lacks = false;
-        self.fences.frame(theme);
         if self.laid.len() > MAX_LAID {
             let oldest = self.frame.saturating_sub(2);
             self.laid.retain(|_, (_, used)| *used >= oldest);
@@ -79,9 +81,10 @@ impl Stage {
     fn laid(&mut self, block: &Block, piece: Piece, seen: Seen) -> Rc<Laid> {
         let name = (block.key.clone(), piece, seen);
         if let Some((laid, used)) = self.laid.get_mut(&name)
-            && !laid.lacks
+            && !(laid.lacks && self.has_colours)
         {
             *used = self.frame;
+            self.lacks |= laid.lacks;
             return laid.clone();
         }
         let laid = Rc::new(view::lay(block, piece, seen, self.width, self.theme, &mut self.fences));

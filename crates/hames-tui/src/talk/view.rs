@@ -62,7 +62,7 @@ pub(super) fn pieces(block: &Block, seen: Seen) -> Vec<Piece> {
                 if user.delivery.is_some() || !user.images.is_empty() {
                     all.push(head);
                 }
-                all.extend(prose(&user.prose, stamp));
+                all.extend(as_written(&user.prose.text, stamp));
             } else {
                 all.push(head);
             }
@@ -100,6 +100,14 @@ fn prose(prose: &Prose, stamp: u32) -> Vec<Piece> {
     let stable = prose.split.stable();
     let all = prose.split.stretches(&prose.text).into_iter().enumerate();
     all.map(|(at, stretch)| Piece { part: Part::Prose(stretch), stamp: if at < stable { 0 } else { stamp } }).collect()
+}
+
+/// What a person wrote, by its lines: a fence in it is text like everything else.
+fn as_written(text: &str, stamp: u32) -> impl Iterator<Item = Piece> {
+    chunks(text).into_iter().map(move |range| {
+        let (from, to) = (range.start as u32, range.end as u32);
+        Piece { part: Part::Prose(Stretch { from, to, reading: Reading::Markdown, gap: false }), stamp }
+    })
 }
 
 /// What is laid out of a piece.
@@ -178,12 +186,12 @@ fn lay_prose(
     match stretch.reading {
         // What a person wrote is shown as they wrote it.
         Reading::Markdown if matches!(block.kind, Kind::User(_)) => {
-            sheet.flow(&[], &[], &[Run::new(text.trim_end_matches('\n'), base)], Wrap::Words);
+            sheet.flow(&[], &[], &[Run::new(text.strip_suffix('\n').unwrap_or(text), base)], Wrap::Words);
         }
         Reading::Markdown => markdown::lay(sheet, text, base, theme, painter),
         Reading::Code { fence, line } => {
             let indent = [("  ".to_owned(), base)];
-            for runs in painter.paint_lines(&block.key, &prose.text, fence, line, text) {
+            for runs in painter.paint_lines(&block.key, &prose.text, fence, line, stretch.range()) {
                 sheet.flow(&indent, &indent, &runs, Wrap::Anywhere);
             }
         }
@@ -206,7 +214,8 @@ fn head(sheet: &mut Sheet, kind: &Kind, seen: Seen, theme: Theme) {
                 sheet.flow(&[], &[], &[Run::new(facts.join(" · "), theme.dim())], Wrap::Words);
             }
             if seen == Seen::Folded && is_long(&user.prose) {
-                preview::lay(sheet, &user.prose.text, USER_LINES, theme.text(), theme);
+                let lines = count(&user.prose.text);
+                preview::lay(sheet, &user.prose.text, lines, USER_LINES, theme.text(), theme);
             }
         }
         Kind::Reasoning(prose) => {
@@ -243,7 +252,8 @@ fn head(sheet: &mut Sheet, kind: &Kind, seen: Seen, theme: Theme) {
             ];
             sheet.flow(&[], &[], &runs, Wrap::Words);
             if seen == Seen::Folded {
-                preview::lay(sheet, made.prose.text.trim_end(), preview::OUTPUT_ROWS, theme.text(), theme);
+                let text = made.prose.text.trim_end();
+                preview::lay(sheet, text, count(text), preview::OUTPUT_ROWS, theme.text(), theme);
             }
         }
         Kind::Badge(it) => sheet.flow(&[], &[], &badge::runs(it, theme), Wrap::Words),
@@ -274,7 +284,7 @@ fn lay_note(sheet: &mut Sheet, note: &Note, seen: Seen, theme: Theme) {
                 inner.flow(&[], &[], &[Run::new(note.detail[range].trim_end_matches('\n'), theme.dim())], Wrap::Words);
             }
         }
-        limit => preview::lay(&mut inner, &note.detail, limit, theme.dim(), theme),
+        limit => preview::lay(&mut inner, &note.detail, count(&note.detail), limit, theme.dim(), theme),
     }
     preview::indent(sheet, inner, &("  ".to_owned(), style));
 }

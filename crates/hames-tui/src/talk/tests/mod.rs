@@ -15,7 +15,7 @@ use ratatui::layout::Rect;
 use serde_json::{Value, json};
 
 use super::Talk;
-use crate::{Cx, Depth, Effect, Face, Input, Keymap, Outcome, Shade, Sight, Theme};
+use crate::{Action, Cx, Depth, Effect, Face, Input, Keymap, Outcome, Shade, Sight, Theme};
 
 fn cases() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64);
@@ -171,7 +171,20 @@ fn talk_of(log: &Log) -> Talk {
     talk
 }
 
+/// A frame with all its colours.
 fn draw(talk: &mut Talk, width: u16, height: u16, theme: Theme) -> Buffer {
+    for _ in 0..100 {
+        let buf = drawn(talk, width, height, theme);
+        if talk.wake_at(0).is_none() {
+            return buf;
+        }
+        talk.stage.fences.wait();
+    }
+    panic!("it never comes to rest");
+}
+
+/// One frame.
+fn drawn(talk: &mut Talk, width: u16, height: u16, theme: Theme) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);
     let (face, keys) = (Face::default(), Keymap::default());
@@ -210,6 +223,19 @@ fn act(talk: &mut Talk, input: &Input) -> (bool, Vec<Effect>) {
 
 fn key(code: KeyCode, modifiers: KeyModifiers) -> Input {
     Input::Key(KeyEvent::new(code, modifiers))
+}
+
+/// The key of an action, whatever it is.
+fn key_of(action: Action) -> Input {
+    let chord = Keymap::default().keys_of(action)[0].to_string();
+    let (rest, last) = chord.rsplit_once('+').unwrap_or(("", &chord));
+    let mut modifiers = KeyModifiers::NONE;
+    for (name, modifier) in
+        [("Ctrl", KeyModifiers::CONTROL), ("Alt", KeyModifiers::ALT), ("Shift", KeyModifiers::SHIFT)]
+    {
+        modifiers.set(modifier, rest.contains(name));
+    }
+    key(KeyCode::Char(last.to_lowercase().chars().next().unwrap()), modifiers)
 }
 
 fn plain(code: KeyCode) -> Input {

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
-use crate::talk::code::{Fences, Painter, load_now};
+use crate::talk::code::{Fences, Painter};
 use crate::talk::markdown;
 use crate::talk::text::{Row, Run, Sheet, Wrap, clean, columns, cut_to};
 
@@ -83,7 +83,6 @@ fn what_could_rule_the_terminal_is_shown() {
 
 #[test]
 fn markdown_becomes_rows() {
-    load_now();
     for (source, width, expected) in [
         ("a **b** c", 20, vec!["a b c"]),
         ("- x\n- y\n  - z", 20, vec!["• x", "• y", "  • z"]),

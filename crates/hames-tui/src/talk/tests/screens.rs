@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ratatui::style::{Color, Modifier};
 
 use super::*;
-use crate::talk::code::load_now;
 
 /// A letter for the style of each cell: what stands out in which way, not which shade it has.
 fn letter(cell: &ratatui::buffer::Cell) -> char {
@@ -54,7 +53,6 @@ fn check(name: &str, buf: &Buffer, with_styles: bool) {
 
 #[test]
 fn the_session_at_each_size() {
-    load_now();
     for (width, height) in [(80, 24), (120, 40), (40, 15)] {
         let mut talk = talk_of(&session());
         check(&format!("end-{width}x{height}"), &draw(&mut talk, width, height, theme()), false);
@@ -65,7 +63,6 @@ fn the_session_at_each_size() {
 
 #[test]
 fn everything_in_few_colours_and_none() {
-    load_now();
     for (name, depth, shade) in [("sixteen", Depth::Sixteen, Shade::Dark), ("none", Depth::None, Shade::Dark)] {
         let mut talk = talk_of(&session());
         check(&format!("all-{name}"), &draw(&mut talk, 80, 110, Theme { shade, depth }), true);
@@ -74,7 +71,6 @@ fn everything_in_few_colours_and_none() {
 
 #[test]
 fn light_and_dark_have_the_same_words_in_other_colours() {
-    load_now();
     let mut talk = talk_of(&session());
     let dark = draw(&mut talk, 80, 110, theme());
     let light = draw(&mut talk, 80, 110, Theme { shade: Shade::Light, depth: Depth::True });
@@ -89,7 +85,6 @@ fn light_and_dark_have_the_same_words_in_other_colours() {
 
 #[test]
 fn everything_open() {
-    load_now();
     let mut talk = talk_of(&session());
     act(&mut talk, &plain(KeyCode::F(5)));
     check("open", &draw(&mut talk, 80, 170, theme()), false);

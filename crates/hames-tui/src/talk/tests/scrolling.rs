@@ -1,6 +1,7 @@
 //! Where the reader is stays where it is, and a frame costs what it shows.
 
 use ratatui::crossterm::event::{MouseEvent, MouseEventKind};
+use ratatui::style::Color;
 
 use super::*;
 
@@ -120,13 +121,17 @@ fn the_reader_stays_while_more_comes_and_the_end_is_followed() {
 
 #[test]
 fn the_anchor_and_the_screen_survive_twenty_resizes() {
-    let mut talk = talk_of(&session());
+    let mut log = session();
+    let mut talk = talk_of(&log);
     draw(&mut talk, 120, 40, theme());
     act(&mut talk, &key(KeyCode::Home, KeyModifiers::CONTROL));
     act(&mut talk, &wheel(false));
     act(&mut talk, &wheel(false));
     let before = text(&draw(&mut talk, 120, 12, theme()));
-    for _ in 0..20 {
+    log.run("build", "And now?").step();
+    for round in 0..20 {
+        log.json(json!({"type": "text.delta", "index": 0, "offset": round * 6, "text": "words "}));
+        talk.apply(&log.all);
         for (width, height) in [(40, 12), (120, 5), (1, 1), (0, 0), (3, 40), (120, 12)] {
             draw(&mut talk, width, height, theme());
         }
@@ -183,28 +188,26 @@ fn folds_are_kept_through_resize_scroll_and_reattach() {
 }
 
 #[test]
-fn code_gets_its_colours_a_few_lines_a_frame() {
-    crate::talk::code::load_now();
+fn code_is_plain_until_its_colours_come_and_no_frame_waits_for_them() {
     let mut log = Log::default();
     let code: String = (0..3_000).map(|n| format!("let value_{n} = compute({n}); // note\n")).collect();
     log.run("build", "go").step().says("text", 0, &format!("```rust\n{code}```"), 0);
     let mut talk = talk_of(&log);
-    let mut frames = 0;
-    // The end of a block is coloured as its beginning says: lines above it are read first, but never many at once.
-    loop {
-        let before = talk.stage.fences.painted;
-        draw(&mut talk, 80, 24, theme());
-        assert!(talk.stage.fences.painted - before <= 200);
-        frames += 1;
-        if talk.wake_at(0).is_none() {
-            break;
-        }
-        assert!(frames < 30);
-    }
-    assert!(frames > 5 && talk.stage.fences.painted <= 2_000);
-    let before = talk.stage.fences.painted;
     act(&mut talk, &key(KeyCode::Home, KeyModifiers::CONTROL));
-    let buf = draw(&mut talk, 80, 24, theme());
-    assert_eq!(talk.stage.fences.painted, before, "what is coloured stays so");
-    assert!(buf.content.iter().any(|cell| cell.fg != ratatui::style::Color::Reset && cell.symbol() == "l"));
+    let coloured = |buf: &Buffer| buf.content.iter().filter(|c| c.symbol() == "l" && c.fg != Color::Reset).count();
+    assert_eq!(coloured(&drawn(&mut talk, 80, 24, theme())), 0);
+    let asked = talk.stage.fences.asked;
+    assert!(asked > 0 && asked < 200, "{asked} lines for 24 rows");
+    assert!(talk.wake_at(0).is_some());
+    talk.stage.fences.wait();
+    assert!(coloured(&drawn(&mut talk, 80, 24, theme())) > 15);
+    // What has its colours keeps them, and nothing is left to wait for.
+    let work = talk.stage.work;
+    drawn(&mut talk, 80, 24, theme());
+    assert_eq!((talk.stage.fences.asked, talk.stage.work), (asked, work));
+    assert_eq!(talk.wake_at(0), None);
+    // Further down than colours go, code is plain.
+    act(&mut talk, &key(KeyCode::End, KeyModifiers::CONTROL));
+    assert_eq!(coloured(&draw(&mut talk, 80, 24, theme())), 0);
+    assert!(talk.stage.fences.asked <= 2_000);
 }

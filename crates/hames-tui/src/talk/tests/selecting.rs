@@ -28,13 +28,10 @@ fn the_mouse_copies_text_without_how_it_was_wrapped() {
     assert_eq!(dragged(&mut talk, (4, 2), (4, 4)), [Effect::Copy("two three four five six seven".into())]);
     // Backwards, and over code: its indent by the frame is not text, its own is.
     assert_eq!(dragged(&mut talk, (15, 7), (0, 6)), [Effect::Copy("let a = 1;\n    let b;".into())]);
-    // Until it is let go of, it is shown; Ctrl+Y copies it once more.
+    // Until it is let go of, it is shown; the key copies it once more.
     let buf = draw(&mut talk, 16, 20, theme());
     assert!(buf[(2, 6)].modifier.contains(ratatui::style::Modifier::REVERSED));
-    assert_eq!(
-        act(&mut talk, &key(KeyCode::Char('c'), KeyModifiers::ALT)).1,
-        [Effect::Copy("let a = 1;\n    let b;".into())]
-    );
+    assert_eq!(act(&mut talk, &key_of(Action::Copy)).1, [Effect::Copy("let a = 1;\n    let b;".into())]);
     act(&mut talk, &plain(KeyCode::Esc));
     assert_eq!(dragged(&mut talk, (4, 2), (4, 2)), [Effect::Copy("t".into())]);
 }
@@ -65,10 +62,10 @@ fn keys_select_and_copy() {
 fn the_last_answer_is_copied_as_it_was_written() {
     let mut talk = talk_of(&session());
     assert_eq!(talk.last_answer().as_deref(), Some("Fixed: the count is 22 now."));
-    let copied = act(&mut talk, &key(KeyCode::Char('c'), KeyModifiers::ALT)).1;
+    let copied = act(&mut talk, &key_of(Action::Copy)).1;
     assert_eq!(copied, [Effect::Copy("Fixed: the count is 22 now.".into())]);
     let mut empty = Talk::default();
-    assert!(!act(&mut empty, &key(KeyCode::Char('c'), KeyModifiers::ALT)).0);
+    assert!(!act(&mut empty, &key_of(Action::Copy)).0);
 }
 
 #[test]
@@ -116,4 +113,31 @@ fn finding_opens_what_is_folded_and_reaches_older_pages() {
     assert!(shown.contains("line 17 of the file") && shown.contains("Find: LINE 17 of"), "{shown}");
     act(&mut talk, &plain(KeyCode::Esc));
     assert!(!text(&draw(&mut talk, 80, 24, theme())).join("\n").contains("Find:"));
+}
+
+#[test]
+fn what_a_person_wrote_is_shown_and_copied_as_it_is() {
+    let written = "look:\n```rust\nlet x;\n```\n\n# not a heading\n- **stars**";
+    let mut log = Log::default();
+    log.run("analyze", written);
+    let mut talk = talk_of(&log);
+    let shown = text(&draw(&mut talk, 40, 10, theme()));
+    let bars: Vec<String> = written.lines().map(|line| format!("▌ {line}").trim_end().to_owned()).collect();
+    assert_eq!(shown[..7], bars);
+    assert_eq!(dragged(&mut talk, (0, 0), (39, 6)), [Effect::Copy(written.into())]);
+}
+
+#[test]
+fn the_hint_says_what_keys_do_while_they_are_taken() {
+    let mut talk = said("text");
+    draw(&mut talk, 40, 10, theme());
+    assert_eq!(talk.hint(), None);
+    for (code, modifiers, word) in
+        [(KeyCode::F(4), KeyModifiers::NONE, "select"), (KeyCode::Char('f'), KeyModifiers::CONTROL, "finds")]
+    {
+        act(&mut talk, &key(code, modifiers));
+        assert!(talk.hint().unwrap().contains(word));
+        act(&mut talk, &plain(KeyCode::Esc));
+        assert_eq!(talk.hint(), None);
+    }
 }
