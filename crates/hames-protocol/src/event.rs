@@ -142,6 +142,8 @@ events! {
     ChangesApplied(ChangesApplied) = "changes.applied", durable: true;
     /// Proposed changes were discarded.
     ChangesDiscarded(ChangesDiscarded) = "changes.discarded", durable: true;
+    /// Proposed changes stay as they are; nobody is asked about them again.
+    ChangesKept(ChangesKept) = "changes.kept", durable: true;
     /// A call gave a result.
     ToolDone(ToolDone) = "tool.done", durable: true;
     /// A call failed, was refused or never ran.

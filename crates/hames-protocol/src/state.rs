@@ -55,6 +55,11 @@ pub struct SessionState {
     pub proposed_folders: BTreeSet<String>,
     /// The paths that are being applied: set from `changes.apply_started` to `changes.applied`.
     pub applying: Vec<String>,
+    /// The run that proposed last and in which nothing else was decided about that since.
+    pub proposed_in: Option<RunId>,
+    /// The run that ended with open proposals nobody has decided about: applied or discarded any, kept them, or begun
+    /// another run.
+    pub undecided: Option<RunId>,
     /// What became of proposals since the last message: told to the model with the next one.
     pub settled: Settled,
     /// The instruction files of the last run, by their content.
@@ -65,8 +70,9 @@ pub struct SessionState {
     pub grants: Vec<Grant>,
     /// The last messages that came with an id of their senders' own, oldest first.
     pub sent: VecDeque<SentMessage>,
-    /// Tokens of the last step whose provider counted them.
-    pub last_usage: Option<Usage>,
+    /// Tokens the next request begins with: those of the last step, as its provider counted them, or what a compaction has
+    /// left since, estimated. `None` before either.
+    pub fill: Option<u64>,
 }
 
 impl SessionState {
@@ -94,8 +100,13 @@ impl SessionState {
                 self.open_run = envelope.run.clone();
                 self.instructions.clone_from(&start.instructions);
                 self.step = 0;
+                self.decided();
             }
-            Event::RunDone(_) if envelope.agent.is_empty() => self.open_run = None,
+            Event::RunDone(_) if envelope.agent.is_empty() => {
+                self.open_run = None;
+                self.undecided = self.proposed_in.take().filter(|_| self.has_proposals());
+            }
+            Event::ChangesKept(_) => self.decided(),
             // A child keeps a list of its own, if any; this one is the session's.
             Event::TodoUpdated(updated) if envelope.agent.is_empty() => self.todos.clone_from(&updated.todos),
             Event::PendingAdded(pending) => {
@@ -115,9 +126,11 @@ impl SessionState {
                     self.pending.retain(|p| &p.id != id);
                 }
             }
-            Event::StepDone(done) if envelope.agent.is_empty() && done.usage.is_some() => {
-                self.last_usage.clone_from(&done.usage);
+            Event::StepDone(done) if envelope.agent.is_empty() => {
+                let counted = |usage: &Usage| usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
+                self.fill = done.usage.as_ref().map(counted).or(self.fill);
             }
+            Event::CompactionDone(done) if envelope.agent.is_empty() => self.fill = Some(done.tokens_after),
             Event::ToolDone(done) => {
                 for file in &done.files {
                     self.files.insert(file.path.clone(), file.hash.clone());
@@ -137,6 +150,7 @@ impl SessionState {
                 }
             },
             Event::ChangeProposed(change) => {
+                self.proposed_in.clone_from(&envelope.run);
                 proposals::propose(&mut self.proposals, &mut self.proposed_folders, change, envelope.at);
             }
             Event::WindowLimited(limited) => {
@@ -146,10 +160,12 @@ impl SessionState {
             Event::ChangesApplyStarted(started) => self.applying.clone_from(&started.paths),
             Event::ChangesApplied(applied) => {
                 self.applying.clear();
+                self.decided();
                 let settled = self.settle(&applied.paths);
                 self.settled.applied.extend(settled);
             }
             Event::ChangesDiscarded(discarded) => {
+                self.decided();
                 let settled = self.settle(&discarded.paths);
                 self.settled.discarded.extend(settled);
             }
@@ -163,6 +179,7 @@ impl SessionState {
             Event::SessionCut(cut) => {
                 self.take_outside(cut.outside.as_deref());
                 self.applying.clear();
+                self.decided();
                 let (applied, discarded) = (self.settle(&cut.applied), self.settle(&cut.discarded));
                 self.settled.applied.extend(applied);
                 self.settled.discarded.extend(discarded);
@@ -171,6 +188,7 @@ impl SessionState {
             Event::SessionBranched(branched) => {
                 self.take_outside(branched.outside.as_deref());
                 self.applying.clear();
+                self.decided();
             }
             // What a file says of the disk, of permissions and of what is to be done is nobody's word here.
             Event::SessionImported(imported) => {
@@ -231,6 +249,11 @@ impl SessionState {
         let before = |id: &PendingId| self.pending.iter().position(|p| &p.id == id);
         let to = if edited.last { self.pending.len() } else { edited.before.as_ref().and_then(before).unwrap_or(at) };
         self.pending.insert(to, edited.pending.clone());
+    }
+
+    /// Nobody has to decide about proposals any more.
+    fn decided(&mut self) {
+        (self.proposed_in, self.undecided) = (None, None);
     }
 
     fn settle(&mut self, paths: &[String]) -> Vec<String> {

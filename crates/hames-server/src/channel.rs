@@ -4,7 +4,7 @@
 //! reach the glance, the questions and every subscriber's buffer. A subscriber registers under the same lock, so that it
 //! knows exactly which events it has to read from the log and which will come by themselves.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -34,6 +34,8 @@ pub(crate) struct Channel {
     pub(crate) desk: Arc<Desk>,
     /// Subscriptions, those that still read the log among them.
     attached: AtomicUsize,
+    /// Whether the session's actor has read it.
+    ready: AtomicBool,
     /// Told when somebody comes or goes.
     pub(crate) watchers: Notify,
     counts: Arc<watch::Sender<Counts>>,
@@ -47,6 +49,7 @@ impl Channel {
             live: Mutex::new(live),
             desk: Arc::default(),
             attached: AtomicUsize::new(0),
+            ready: AtomicBool::new(false),
             watchers: Notify::new(),
             counts,
         }
@@ -66,9 +69,18 @@ impl Channel {
         look(&self.locked().glance)
     }
 
-    /// Says how many messages wait, where that is known otherwise than by what passes.
-    pub(crate) fn set_pending(&self, pending: usize) {
-        self.locked().glance.pending = pending;
+    /// The run that proposed last, once.
+    pub(crate) fn take_proposing(&self) -> Option<RunId> {
+        self.locked().glance.proposed_in.take()
+    }
+
+    /// The session is read: what is asked of it has an answer at once.
+    pub(crate) fn set_ready(&self) {
+        self.ready.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::SeqCst)
     }
 
     /// The run that goes on, or the last one.

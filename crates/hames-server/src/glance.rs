@@ -47,14 +47,11 @@ pub(crate) struct Glance {
     pub(crate) proposed_in: Option<RunId>,
     /// The run that goes on, or the last one.
     pub(crate) last_run: Option<RunId>,
-    /// Messages that wait.
-    pub(crate) pending: usize,
 }
 
 impl Glance {
     pub(crate) fn take_in(&mut self, envelope: &Envelope) {
         self.follow_step(envelope);
-        self.count_pending(&envelope.event);
         match &envelope.event {
             Event::ToolCall(call) => {
                 let effect = call.declaration.as_ref().map(|declared| declared.effect);
@@ -102,18 +99,7 @@ impl Glance {
             }
             Event::RunDone(_) => {
                 let (proposed_in, last_run) = (self.proposed_in.take(), self.last_run.take());
-                *self = Self { proposed_in, last_run, pending: self.pending, ..Self::default() };
-            }
-            _ => {}
-        }
-    }
-
-    fn count_pending(&mut self, event: &Event) {
-        match event {
-            Event::PendingAdded(_) => self.pending += 1,
-            Event::PendingCancelled(_) => self.pending = self.pending.saturating_sub(1),
-            Event::MessageUser(message) if message.pending_id.is_some() => {
-                self.pending = self.pending.saturating_sub(1)
+                *self = Self { proposed_in, last_run, ..Self::default() };
             }
             _ => {}
         }

@@ -30,9 +30,11 @@ pub(crate) struct RunInbox {
 }
 
 impl RunInbox {
-    pub(crate) fn new(waiting: impl IntoIterator<Item = Pending>) -> Self {
-        let slots = waiting.into_iter().map(|pending| Slot { pending, now: Now::Free }).collect();
-        Self { slots: Mutex::new(slots), interrupt: Notify::new() }
+    /// The inbox of a run that begins with `first`: that one is being delivered from now on.
+    pub(crate) fn new(first: Option<Pending>, waiting: impl IntoIterator<Item = Pending>) -> Self {
+        let first = first.into_iter().map(|pending| Slot { pending, now: Now::Claimed });
+        let waiting = waiting.into_iter().map(|pending| Slot { pending, now: Now::Free });
+        Self { slots: Mutex::new(first.chain(waiting).collect()), interrupt: Notify::new() }
     }
 
     fn locked(&self) -> MutexGuard<'_, Vec<Slot>> {

@@ -23,6 +23,7 @@ mod names;
 mod refusal;
 mod rows;
 mod subscription;
+mod view;
 
 pub use host::{Host, PreparedRun, RunJob};
 pub use hub::{Counts, Hub, HubOptions};

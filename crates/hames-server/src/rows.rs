@@ -7,18 +7,18 @@ use hames_store::SessionInfo;
 
 use crate::glance::Glance;
 
-/// What a session that is open here is about. `asked` is set where a run left proposals to decide about.
-pub(crate) fn activity(glance: &Glance, asked: bool) -> SessionActivity {
-    match (glance.waits(), glance.is_running()) {
-        (true, _) => SessionActivity::WaitingForYou,
-        (false, true) => SessionActivity::Running,
-        (false, false) if asked => SessionActivity::WaitingForYou,
-        (false, false) => SessionActivity::Idle,
+/// What a session is about: what goes on in it where it is open here, else what its row says.
+pub(crate) fn activity(glance: Option<&Glance>, info: &SessionInfo) -> SessionActivity {
+    match glance {
+        Some(glance) if glance.waits() => SessionActivity::WaitingForYou,
+        Some(glance) if glance.is_running() => SessionActivity::Running,
+        _ if info.undecided => SessionActivity::WaitingForYou,
+        _ => SessionActivity::Idle,
     }
 }
 
 /// A row.
-pub(crate) fn row(info: SessionInfo, state: SessionActivity, pending: usize, held_by: Option<String>) -> SessionRow {
+pub(crate) fn row(info: SessionInfo, state: SessionActivity, held_by: Option<String>) -> SessionRow {
     SessionRow {
         folder_missing: !Path::new(&info.folder).is_dir(),
         id: info.id,
@@ -32,7 +32,7 @@ pub(crate) fn row(info: SessionInfo, state: SessionActivity, pending: usize, hel
         mode: info.mode,
         first_line: info.first_line,
         state: if held_by.is_some() { SessionActivity::Elsewhere } else { state },
-        pending: u32::try_from(pending).unwrap_or(u32::MAX),
+        pending: info.pending,
         held_by,
     }
 }

@@ -8,15 +8,17 @@ use crate::fault::Fault;
 use crate::row::{self, key, seq_of};
 use crate::sessions;
 
-/// Types that the state outside the transcript does not come from, and that make up the bulk of every log.
-const PASSED_OVER: &str = "'text.done', 'reasoning.done', 'step.start', 'step.done', 'tool.call', 'tool.start', \
-                           'tool.done', 'tool.error', 'file.changed', 'nudge', 'retry'";
+/// The kinds that the state outside the transcript does not come from, and that make up the bulk of every log, by how their
+/// names begin. The index `rare` has all others, in these very words.
+const PASSED_OVER: &str = "substr(type,1,4)NOT IN('text','reas','step','tool','file')";
+/// So many of the last steps are asked for what their provider counted.
+const STEPS_ASKED: i64 = 8;
 
-/// The state of session `number` after the event `to`, but for file contents and the names of outputs.
+/// The state of session `number` after the event `to`, but for file contents, the names of outputs and what was counted.
 pub(crate) fn state(db: &Connection, id: &SessionId, number: i64, to: u64) -> Result<SessionState, Fault> {
     let mut state = SessionState::default();
     let mut statement = db.prepare_cached(&format!(
-        "SELECT {} FROM events WHERE key BETWEEN ?1 AND ?2 AND type NOT IN ({PASSED_OVER}) ORDER BY key",
+        "SELECT {} FROM events INDEXED BY rare WHERE key BETWEEN ?1 AND ?2 AND {PASSED_OVER} ORDER BY key",
         row::COLUMNS
     ))?;
     let mut rows = statement.query([key(number, 1), key(number, to)])?;
@@ -24,6 +26,27 @@ pub(crate) fn state(db: &Connection, id: &SessionId, number: i64, to: u64) -> Re
         state.apply(&row::decode(row, id)?);
     }
     Ok(state)
+}
+
+/// The same as it is now, with what was counted last; `None` where there is no such session.
+pub(crate) fn outline(db: &Connection, id: &SessionId) -> Result<Option<SessionState>, Fault> {
+    let tx = db.unchecked_transaction()?;
+    let Some((number, last)) = sessions::position(&tx, id)? else { return Ok(None) };
+    let mut state = state(&tx, id, number, last)?;
+    state.seq = last;
+    // What the window holds was said last by one of these.
+    let mut statement = tx.prepare_cached(&format!(
+        "SELECT {} FROM events WHERE key BETWEEN ?1 AND ?2 AND type IN ('step.done', 'compaction.done')
+           AND agent IS NULL ORDER BY key DESC LIMIT ?3",
+        row::COLUMNS
+    ))?;
+    let mut rows = statement.query((key(number, 1), key(number, last), STEPS_ASKED))?;
+    let mut said = SessionState::default();
+    while let (Some(row), None) = (rows.next()?, said.fill) {
+        said.apply(&row::decode(row, id)?);
+    }
+    state.fill = said.fill.or(state.fill);
+    Ok(Some(state))
 }
 
 /// The seq of the last `run.start` of the session itself up to `to`.

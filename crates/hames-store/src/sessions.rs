@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hames_protocol::{
-    Envelope, Event, LogError, MessageUser, Mode, ModelRef, Part, SessionBranched, SessionCut, SessionId,
-    SessionImported, is_unprintable,
+    Envelope, Event, LogError, MessageUser, Mode, ModelRef, Outside, Part, PendingId, SessionBranched, SessionCut,
+    SessionId, SessionImported, is_unprintable,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
@@ -50,10 +50,14 @@ pub struct SessionInfo {
     pub mode: Option<Mode>,
     /// The first line the user wrote, at most 200 characters; empty before that.
     pub first_line: String,
+    /// Messages that wait.
+    pub pending: u32,
+    /// Whether its last run ended with proposals that nobody has decided about.
+    pub undecided: bool,
 }
 
-pub(crate) const COLUMNS: &str =
-    "s.id, s.name, s.folder, s.created_at, s.updated_at, s.last_seq, s.turns, s.model, s.mode, s.first_line";
+pub(crate) const COLUMNS: &str = "s.id, s.name, s.folder, s.created_at, s.updated_at, s.last_seq, s.turns, s.model, s.mode, s.first_line, \
+     iif(json_valid(s.pending), json_array_length(s.pending), 0), s.asks";
 
 pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
     let id: String = row.get(0)?;
@@ -70,6 +74,8 @@ pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
         model: row.get(7).unwrap_or_default(),
         mode: mode.and_then(|text| text.parse().ok()),
         first_line: row.get(9).unwrap_or_default(),
+        pending: u32::try_from(uint(row, 10)).unwrap_or(u32::MAX),
+        undecided: uint(row, 11) == Asks::UNDECIDED,
     })
 }
 
@@ -198,6 +204,64 @@ fn taken(name: &str, folder: &str) -> Fault {
     LogError::Busy(format!("there already is a session named \"{name}\" in {folder}; choose another name")).into()
 }
 
+/// What some events make of whether somebody has to decide about proposals: for each answer before, the one after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asks([u64; 3]);
+
+impl Asks {
+    const NOTHING: u64 = 0;
+    /// The run that goes on has proposed.
+    const PROPOSED: u64 = 1;
+    const UNDECIDED: u64 = 2;
+    const AS_BEFORE: Asks = Asks([Self::NOTHING, Self::PROPOSED, Self::UNDECIDED]);
+
+    fn becomes(&mut self, to: u64) {
+        self.0 = [to; 3];
+    }
+
+    /// A run ends; what it has proposed is to be decided about. Whether any of that is still open, its session knows.
+    fn run_ends(&mut self) {
+        let ended = |now| if now == Self::PROPOSED { Self::UNDECIDED } else { Self::NOTHING };
+        self.0 = self.0.map(ended);
+    }
+}
+
+impl Default for Asks {
+    fn default() -> Self {
+        Self::AS_BEFORE
+    }
+}
+
+/// What an event does to the messages that wait.
+#[derive(Debug)]
+enum Waits {
+    Add(PendingId),
+    Remove(PendingId),
+    Are(Vec<PendingId>),
+}
+
+impl Waits {
+    fn write(&self, db: &Connection, number: i64) -> Result<(), Fault> {
+        let (sql, value) = match self {
+            Waits::Add(id) => (
+                "UPDATE sessions SET pending = json_insert(iif(json_valid(pending), pending, '[]'), '$[#]', ?2) WHERE n = ?1",
+                id.as_str().to_owned(),
+            ),
+            Waits::Remove(id) => (
+                "UPDATE sessions SET pending = (SELECT json_group_array(value) FROM json_each(pending) WHERE value <> ?2)
+                 WHERE n = ?1 AND json_valid(pending)",
+                id.as_str().to_owned(),
+            ),
+            Waits::Are(ids) => {
+                let ids: Vec<&str> = ids.iter().map(PendingId::as_str).collect();
+                ("UPDATE sessions SET pending = ?2 WHERE n = ?1", serde_json::to_string(&ids).unwrap_or_default())
+            }
+        };
+        db.prepare_cached(sql)?.execute((number, value))?;
+        Ok(())
+    }
+}
+
 /// What some events change in a session's row.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
@@ -208,12 +272,16 @@ pub(crate) struct Changes {
     mode: Option<Mode>,
     first_line: Option<String>,
     turns: u32,
+    waits: Vec<Waits>,
+    asks: Asks,
 }
 
 impl Changes {
     /// Takes in one event.
     pub(crate) fn apply(&mut self, envelope: &Envelope) {
         self.updated_at = self.updated_at.max(envelope.at);
+        self.follow_waiting(envelope);
+        self.follow_proposals(envelope);
         match &envelope.event {
             Event::SessionCreated(created) => {
                 self.name = Some(clean_name(&created.name));
@@ -239,19 +307,56 @@ impl Changes {
         }
     }
 
+    fn follow_waiting(&mut self, envelope: &Envelope) {
+        let are = |outside: &Outside| Waits::Are(outside.pending.iter().map(|pending| pending.id.clone()).collect());
+        let waits = match &envelope.event {
+            Event::PendingAdded(pending) => Waits::Add(pending.id.clone()),
+            Event::PendingCancelled(cancelled) => Waits::Remove(cancelled.id.clone()),
+            Event::MessageUser(MessageUser { pending_id: Some(id), .. }) => Waits::Remove(id.clone()),
+            Event::SessionBranched(SessionBranched { outside: Some(outside), .. })
+            | Event::SessionImported(SessionImported { outside: Some(outside), .. })
+            | Event::SessionCut(SessionCut { outside: Some(outside), .. }) => are(outside),
+            Event::SessionImported(_) => Waits::Are(Vec::new()),
+            _ => return,
+        };
+        self.waits.push(waits);
+    }
+
+    fn follow_proposals(&mut self, envelope: &Envelope) {
+        match &envelope.event {
+            Event::ChangeProposed(_) => self.asks.becomes(Asks::PROPOSED),
+            Event::RunDone(_) if envelope.agent.is_empty() => self.asks.run_ends(),
+            Event::RunStart(_) if envelope.agent.is_empty() => self.asks.becomes(Asks::NOTHING),
+            Event::ChangesApplied(_)
+            | Event::ChangesDiscarded(_)
+            | Event::ChangesKept(_)
+            | Event::SessionCut(_)
+            | Event::SessionBranched(_)
+            | Event::SessionImported(_) => self.asks.becomes(Asks::NOTHING),
+            _ => {}
+        }
+    }
+
     fn set(&mut self, model: Option<ModelRef>, mode: Option<Mode>) {
         self.model = model.or(self.model.take());
         self.mode = mode.or(self.mode);
     }
 
     fn only_time_passed(&self) -> bool {
-        let Changes { updated_at: _, name, folder, model, mode, first_line, turns } = self;
-        name.is_none() && folder.is_none() && model.is_none() && mode.is_none() && first_line.is_none() && *turns == 0
+        let Changes { updated_at: _, waits: _, name, folder, model, mode, first_line, turns, asks } = self;
+        name.is_none()
+            && folder.is_none()
+            && model.is_none()
+            && mode.is_none()
+            && first_line.is_none()
+            && *turns == 0
+            && *asks == Asks::AS_BEFORE
     }
 
     /// Writes them, with the seq of the last event. Most appends change nothing but that and the time.
     pub(crate) fn write(&self, db: &Connection, number: i64, last_seq: u64) -> Result<(), Fault> {
         let (seq, at) = (int(last_seq), int(self.updated_at));
+        self.waits.iter().try_for_each(|waits| waits.write(db, number))?;
         if self.only_time_passed() {
             db.prepare_cached("UPDATE sessions SET last_seq = ?2, updated_at = max(updated_at, ?3) WHERE n = ?1")?
                 .execute((number, seq, at))?;
@@ -262,7 +367,8 @@ impl Changes {
             "UPDATE sessions SET last_seq = ?2, updated_at = max(updated_at, ?3), name = coalesce(?4, name),
                name_key = coalesce(?5, name_key), folder = coalesce(?6, folder), model = coalesce(?7, model),
                mode = coalesce(?8, mode), turns = turns + ?9,
-               first_line = CASE WHEN first_line = '' THEN coalesce(?10, '') ELSE first_line END
+               first_line = CASE WHEN first_line = '' THEN coalesce(?10, '') ELSE first_line END,
+               asks = CASE coalesce(asks, 0) WHEN 0 THEN ?11 WHEN 1 THEN ?12 ELSE ?13 END
              WHERE n = ?1",
         )?
         .execute((
@@ -276,6 +382,9 @@ impl Changes {
             self.mode.map(Mode::as_str),
             self.turns,
             &self.first_line,
+            int(self.asks.0[0]),
+            int(self.asks.0[1]),
+            int(self.asks.0[2]),
         ))?;
         Ok(())
     }
@@ -312,7 +421,8 @@ pub(crate) fn refold(db: &Connection, number: i64) -> Result<(), Fault> {
     let mut statement = db.prepare_cached(&format!(
         "SELECT {} FROM events WHERE key BETWEEN ?1 AND ?2 AND type IN ('session.created', 'session.renamed',
            'session.moved', 'session.cut', 'session.branched', 'session.imported', 'settings.changed', 'run.start',
-           'message.user') ORDER BY key",
+           'run.done', 'message.user', 'pending.added', 'pending.cancelled', 'change.proposed', 'changes.applied',
+           'changes.discarded', 'changes.kept') ORDER BY key",
         row::COLUMNS
     ))?;
     let mut rows = statement.query(range)?;
@@ -324,7 +434,7 @@ pub(crate) fn refold(db: &Connection, number: i64) -> Result<(), Fault> {
         db.query_row(ends, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     changes.updated_at = changes.updated_at.max(updated.unsigned_abs());
     db.execute(
-        "UPDATE sessions SET turns = 0, first_line = '', created_at = iif(created_at = 0, ?2, created_at) WHERE n = ?1",
+        "UPDATE sessions SET turns = 0, first_line = '', asks = 0, pending = NULL, created_at = iif(created_at = 0, ?2, created_at) WHERE n = ?1",
         [number, created],
     )?;
     match changes.write(db, number, seq_of(last)) {

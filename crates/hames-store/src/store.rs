@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hames_protocol::{
-    BlobRef, BlobStore, EventLog, LogError, SessionCreated, SessionId, SessionMoved, SessionRenamed, Settings,
+    BlobRef, BlobStore, EventLog, LogError, SessionCreated, SessionId, SessionMoved, SessionRenamed, SessionState,
+    Settings,
 };
 use rusqlite::Connection;
 
@@ -21,7 +22,7 @@ use crate::repair::{Keeper, Notices};
 use crate::search::{self, SearchHit, Searched};
 use crate::sessions::{self, SessionInfo};
 use crate::writer::Writer;
-use crate::{blobs, migrate, open};
+use crate::{blobs, migrate, open, past};
 
 /// Problems an integrity check lists at most.
 const PROBLEMS: usize = 20;
@@ -173,6 +174,12 @@ impl Store {
     /// One session.
     pub fn session(&self, id: &SessionId) -> Result<Option<SessionInfo>, LogError> {
         Ok(self.inner.read(|db| sessions::get(db, id))?.map(SessionInfo::checked))
+    }
+
+    /// What a session is by now, but for the contents of files it knows, the names of its outputs and its last step: the
+    /// steps of its log, most of it, are not read. `None` where there is no such session.
+    pub fn outline(&self, id: &SessionId) -> Result<Option<SessionState>, LogError> {
+        self.inner.read(|db| past::outline(db, id))
     }
 
     /// The sessions a person may mean: the one of that exact id, else all whose id begins so (8 characters or more)

@@ -75,6 +75,8 @@ pub(crate) struct FileConfig {
     pub(crate) server: FileServer,
     /// How windows are kept, where a session says nothing.
     pub(crate) compaction: CompactionSettings,
+    /// Whether a session's own model is asked for a better name than its first message gives.
+    pub(crate) titles: bool,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

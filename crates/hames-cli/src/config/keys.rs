@@ -16,6 +16,7 @@ pub(crate) const ROOT: &[&str] = &[
     "database",
     "server",
     "compaction",
+    "titles",
 ];
 
 /// Of one provider.

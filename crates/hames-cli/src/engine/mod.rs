@@ -2,6 +2,7 @@
 
 mod job;
 mod setup;
+mod title;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::output::{clean, say};
 
 pub(crate) use job::{Ended, Job};
 pub(crate) use setup::{Setup, in_force, myself};
+pub(crate) use title::ask_for_title;
 
 /// The hidden name under which this program is its own reaper.
 pub(crate) const REAPER: &str = "__reap";

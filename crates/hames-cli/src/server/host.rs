@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hames_agent::{Clock, SystemClock, run_note};
+use hames_model::ChatModel;
 use hames_protocol::api::{Configuration, ModelRow, Models, ProviderRow, Providers, RunAnswers, RunTerms};
 use hames_protocol::{Approver, Failure, ModelInfo, NobodyAnswers, Settings};
 use hames_server::{Host, PreparedRun, RunJob};
@@ -22,7 +23,7 @@ use crate::catalog::refresh::{fetch_list, is_stale};
 use crate::clock::local_date;
 use crate::commands::{config as shown, models};
 use crate::config::{Approve, Chosen, Config, Live, Origin, Provider, shown_url};
-use crate::engine::{Ground, Setup, in_force, internal};
+use crate::engine::{Ground, Setup, ask_for_title, endpoint, in_force, internal, learned};
 use crate::env::Env;
 use crate::exit::Stop;
 
@@ -169,6 +170,15 @@ impl Host for Program {
         // What is known of before stays masked, also while the file cannot be read.
         drop(self.live.now());
         self.live.masks().mask(&text).into_owned()
+    }
+
+    async fn title(&self, effective: &Settings, first_message: &str) -> Option<String> {
+        let config = self.config().ok().filter(|config| config.file.titles)?;
+        let chosen = config.choose(None, Some(effective)).ok()?;
+        let endpoint = endpoint(&chosen.provider, &config, self.live.env());
+        let mut model = ChatModel::new(endpoint, chosen.info, self.store.blobs()).ok()?;
+        model = model.learning_in(learned(self.live.home()));
+        ask_for_title(&mut model, first_message).await
     }
 
     async fn models(&self) -> Result<Models, Failure> {

@@ -2,8 +2,8 @@
 
 use hames_protocol::api::{
     Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled,
-    DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent, SessionView,
-    Waiting,
+    DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
+    SessionCompacted, SessionContext, SessionView, Waiting,
 };
 use hames_protocol::{CallId, Pending, PendingId, RunId, SessionId};
 
@@ -93,6 +93,16 @@ impl Client {
         paths: &ChangePathsGiven,
     ) -> Result<ChangesSettled, ClientError> {
         self.post(&["sessions", id.as_str(), "changes", "discard"]).json(paths).receive().await
+    }
+
+    /// The window of the next request, and what a compaction would do now.
+    pub async fn context(&self, id: &SessionId) -> Result<SessionContext, ClientError> {
+        self.get(&["sessions", id.as_str(), "context"]).receive().await
+    }
+
+    /// Makes the window of a session smaller.
+    pub async fn compact(&self, id: &SessionId) -> Result<SessionCompacted, ClientError> {
+        self.post(&["sessions", id.as_str(), "compact"]).patient().receive().await
     }
 
     /// Paths for the completion of a mention.

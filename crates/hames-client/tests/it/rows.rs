@@ -77,6 +77,8 @@ async fn methods_and_rows_are_the_same_and_parameters_have_the_names_of_their_ro
         client.changes(&id);
         client.apply_changes(&id, &ChangePathsGiven { paths: vec![] });
         client.discard_changes(&id, &ChangePathsGiven { paths: vec![] });
+        client.context(&id);
+        client.compact(&id);
         client.files(&id, "src", Some(5));
         client.attach(&id, "a b.png", Some("image/png"), Upload::empty());
         client.blob(&id, "out-1", 0, 10);

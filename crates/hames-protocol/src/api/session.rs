@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{OpenRun, api};
-use crate::{Mode, ModelRef, Pending, SessionId, Settings, Todo};
+use crate::{Mode, ModelRef, Pending, SessionId, Settings, Todo, WindowPreview, WindowReport};
 
 api! {
     /// A row of `GET /v1/sessions?folder=…`.
@@ -105,6 +105,27 @@ api! {
         usable: u64,
         /// Tokens of the window.
         window: u64,
+    }
+}
+api! {
+    /// `GET /v1/sessions/{id}/context`: the window of the next request, and what a compaction would do now.
+    SessionContext {
+        /// What the next request would carry, what was left out of it, and why.
+        report: WindowReport,
+        /// What `POST /v1/sessions/{id}/compact` would do.
+        next: WindowPreview,
+    }
+}
+api! {
+    /// What `POST /v1/sessions/{id}/compact` did. 409 `busy` while a run goes on.
+    #[derive(Eq)]
+    SessionCompacted {
+        /// Whether anything was gained; otherwise the session is as it was.
+        compacted: bool,
+        /// Estimated tokens of a request before.
+        #[serde(default, skip_serializing_if = "Option::is_none")] tokens_before: Option<u64>,
+        /// And after.
+        #[serde(default, skip_serializing_if = "Option::is_none")] tokens_after: Option<u64>,
     }
 }
 api! {

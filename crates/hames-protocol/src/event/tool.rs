@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body;
-use crate::{BlobRef, CallId, Diff, FileHash, Grant, Label, Part};
+use crate::{BlobRef, CallId, Diff, FileHash, Grant, Label, Part, RunId};
 
 body! {
     /// Body of `approval.asked`: exactly what will run.
@@ -170,6 +170,13 @@ body! {
     ChangesDiscarded {
         /// The files, absolute.
         paths: Vec<String>,
+    }
+}
+body! {
+    /// Body of `changes.kept`.
+    ChangesKept {
+        /// The run that proposed them.
+        run: RunId,
     }
 }
 body! {

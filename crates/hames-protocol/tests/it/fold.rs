@@ -474,7 +474,7 @@ fn settings_of_a_patch_replace_only_what_they_set() {
     assert_eq!(Settings::default().patched(&base), base);
     // A field added later and forgotten in the patch would stay at its default here.
     let patched = Settings::default().patched(&base);
-    assert_eq!(serde_json::to_value(&patched).unwrap().as_object().unwrap().len(), 11);
+    assert_eq!(serde_json::to_value(&patched).unwrap().as_object().unwrap().len(), 12);
 }
 
 #[test]

@@ -212,6 +212,58 @@ fn what_was_decided_on_is_open_no_more_and_is_told_until_the_next_message() {
     assert_eq!(state.settled, Settled::default());
 }
 
+/// One event of a run.
+fn in_run(state: &mut SessionState, run: &str, event: impl Into<Event>) {
+    let envelope = Envelope { run: Some(run.into()), ..Envelope::detached(0, event.into()) };
+    state.apply(&envelope);
+}
+
+#[test]
+fn a_run_that_ended_with_open_proposals_waits_for_one_decision() {
+    let start = || RunStart {
+        mode: Mode::Analyze,
+        parallel: false,
+        model: "p/m".parse().unwrap(),
+        settings: Settings::default(),
+        tools: vec![],
+        instructions: vec![],
+        skills: vec![],
+    };
+    let end = || RunDone { result: RunResult::Complete, exit_code: 0 };
+    let one = || ChangeProposed { base: Some("h".into()), ..removal("/w/f") };
+    let undecided = |decision: Event| {
+        let mut state = SessionState::default();
+        in_run(&mut state, "r-1", start());
+        in_run(&mut state, "r-1", one());
+        assert_eq!(state.undecided, None, "the run may still take it back");
+        in_run(&mut state, "r-1", end());
+        assert_eq!(state.undecided, Some("r-1".into()));
+        fold(&mut state, SessionRenamed { name: "x".into() });
+        assert!(state.undecided.is_some());
+        fold(&mut state, decision);
+        let has_proposals = state.has_proposals();
+        (state.undecided.is_some(), has_proposals)
+    };
+    let paths = || vec!["/w/f".to_owned()];
+    assert_eq!(undecided(ChangesKept { run: "r-1".into() }.into()), (false, true));
+    assert_eq!(undecided(ChangesApplied { paths: paths() }.into()), (false, false));
+    assert_eq!(undecided(ChangesDiscarded { paths: paths() }.into()), (false, false));
+    assert_eq!(undecided(start().into()), (false, true));
+
+    let mut state = SessionState::default();
+    in_run(&mut state, "r-1", start());
+    in_run(&mut state, "r-1", one());
+    in_run(&mut state, "r-1", end());
+    in_run(&mut state, "r-2", start());
+    in_run(&mut state, "r-2", end());
+    assert_eq!((state.undecided.clone(), state.has_proposals()), (None, true), "the second proposed nothing");
+    in_run(&mut state, "r-3", start());
+    in_run(&mut state, "r-3", removal("/w/new"));
+    fold(&mut state, ChangesDiscarded { paths: paths() });
+    in_run(&mut state, "r-3", end());
+    assert_eq!(state.undecided, None, "nothing is open");
+}
+
 fn removal(path: &str) -> ChangeProposed {
     ChangeProposed {
         call_id: "c".into(),

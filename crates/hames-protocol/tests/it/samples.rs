@@ -108,6 +108,10 @@ pub(crate) fn settings() -> Settings {
         max_output_tokens: Some(1),
         max_steps: Some(0),
         guard: Some(GuardSettings::level(GuardLevel::High)),
+        compaction: Some(CompactionSettings {
+            strategy: Some(CompactionStrategy::PruneThenSummarize),
+            ..CompactionSettings::default()
+        }),
     }
 }
 
@@ -371,6 +375,7 @@ fn tools() -> Vec<Event> {
         Event::ChangesApplyStarted(ChangePaths { paths: vec!["/w/a".into()] }),
         ChangesApplied { paths: vec!["/w/a".into()] }.into(),
         ChangesDiscarded { paths: vec![] }.into(),
+        ChangesKept { run: "r-1".into() }.into(),
         done("c0", "").into(),
         ToolDone {
             blob: Some(blob()),

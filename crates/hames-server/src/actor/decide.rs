@@ -1,11 +1,12 @@
 //! What a person decides: calls, and what becomes of proposals.
 
 use hames_protocol::api::{
-    AnswerApproval, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals,
+    AnswerApproval, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals, ProposalsAsked,
     ProposalsDecision, SessionView, Waiting,
 };
 use hames_protocol::{
-    CallId, Delivery, Event, Mode, Part, Pending, PendingId, SessionState, Settings, SettingsChanged,
+    CallId, ChangesKept, Delivery, Event, Mode, Part, Pending, PendingId, RunId, SessionState, Settings,
+    SettingsChanged,
 };
 use hames_tools::FsProvider;
 use hames_workspace::files::{ApplyError, Changes as Proposals, OpenChange, What};
@@ -13,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::Actor;
 use crate::refusal::{Answer, failed, refuse};
+use crate::view;
 
 /// Who answered, where a client does not say.
 const SOMEBODY: &str = "user";
@@ -22,9 +24,9 @@ const MAKE_THEM: &str = "Make the proposed changes now.";
 impl Actor {
     /// What waits for a person.
     pub(crate) async fn waiting(&mut self) -> Answer<Waiting> {
-        self.state().await?;
+        let state = self.state().await?;
         let (approvals, questions) = self.channel.glance(|glance| (glance.approvals.clone(), glance.questions.clone()));
-        Ok(Waiting { approvals, questions, proposals: self.hub.asked(&self.id) })
+        Ok(Waiting { approvals, questions, proposals: self.asked(&state) })
     }
 
     /// Answers about a call. What is given back says whether the answer came to hold.
@@ -40,8 +42,8 @@ impl Actor {
 
     /// Decides about the proposals a run left. The first decision holds.
     pub(crate) async fn decide_proposals(&mut self, decide: DecideProposals) -> Answer<SessionView> {
-        self.journal().await?;
-        let Some(asked) = self.hub.asked(&self.id) else {
+        let state = self.journal().await?.state().clone();
+        let Some(asked) = self.asked(&state) else {
             let text = "Nobody asks about proposals now: it was decided, or another run has begun.";
             return Err(refuse(ApiErrorCode::Answered, text));
         };
@@ -50,21 +52,30 @@ impl Actor {
             return Err(refuse(ApiErrorCode::Stale, text));
         }
         match decide.decision {
-            ProposalsDecision::Keep => {}
+            ProposalsDecision::Keep => self.keep(asked.run).await?,
             ProposalsDecision::Apply => {
                 self.apply_changes(ChangePathsGiven { paths: Vec::new() }).await?;
             }
             ProposalsDecision::Discard => {
                 self.discard_changes(ChangePathsGiven { paths: Vec::new() }).await?;
             }
-            ProposalsDecision::Build => self.build().await?,
+            ProposalsDecision::Build => self.build(asked.run).await?,
         }
-        self.hub.take_asked(&self.id);
         self.view().await
     }
 
+    /// What is asked about proposals: nothing while a run goes on, which may change them.
+    pub(super) fn asked(&self, state: &SessionState) -> Option<ProposalsAsked> {
+        self.run.is_none().then(|| view::asked(state)).flatten()
+    }
+
+    /// Nobody is asked about these proposals again.
+    pub(super) async fn keep(&mut self, run: RunId) -> Answer<()> {
+        self.record(vec![ChangesKept { run }.into()]).await.map(|_| ())
+    }
+
     /// Goes on in Build: the mode changes, and a run makes what is proposed.
-    async fn build(&mut self) -> Answer<()> {
+    async fn build(&mut self, run: RunId) -> Answer<()> {
         self.not_stopping()?;
         self.not_beside_a_run("going on in Build")?;
         let settings = Settings { mode: Some(Mode::Build), ..Settings::default() };
@@ -75,8 +86,8 @@ impl Actor {
             delivery: Delivery::Queue,
             idempotency_id: None,
         };
-        let prepared = self.prepare(&pending).await?;
-        self.record(vec![Event::PendingAdded(pending.clone())]).await?;
+        let prepared = self.prepare(&pending.id).await?;
+        self.record(vec![ChangesKept { run }.into(), Event::PendingAdded(pending.clone())]).await?;
         self.start(pending, prepared);
         Ok(())
     }
@@ -127,7 +138,6 @@ impl Actor {
         };
         let mut paths = finished.applied;
         paths.extend(applied.paths);
-        self.settled();
         Ok(ChangesSettled { paths, left: applied.failed.into_iter().map(|left| (left.path, left.reason)).collect() })
     }
 
@@ -139,15 +149,7 @@ impl Actor {
         let (proposals, disk) = self.proposals(&state)?;
         let places = places(&given.paths, disk.as_ref(), &state)?;
         let paths = proposals.discard(&state, &places, emit.as_ref()).await.map_err(failed)?;
-        self.settled();
         Ok(ChangesSettled { paths, left: Vec::new() })
-    }
-
-    /// Nobody is asked about proposals that are no more.
-    fn settled(&self) {
-        if self.own.as_ref().is_some_and(|own| !own.journal.state().has_proposals()) {
-            self.hub.take_asked(&self.id);
-        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Messages: taken in, changed, withdrawn. Each is in the log before anybody is told that it is safe.
 
 use hames_protocol::api::{ApiErrorCode, EditPending, PausePending, PendingList, SendMessage, Sent};
-use hames_protocol::{
-    Event, Part, Pending, PendingCancelled, PendingEdited, PendingId, PendingPaused, SessionRenamed, SessionState,
-};
+use hames_protocol::{Event, Part, Pending, PendingCancelled, PendingEdited, PendingId, PendingPaused, SessionRenamed};
 
-use super::{Actor, is_for_a_run};
+use super::Actor;
 use crate::names;
 use crate::refusal::{Answer, refuse};
+use crate::view::{is_for_a_run, listed};
 
 /// Parts one message may have.
 const MAX_PARTS: usize = 200;
@@ -51,7 +50,7 @@ impl Actor {
         // A run that cannot begin takes nothing in: the text stays where it was typed.
         let prepared = match self.run {
             Some(_) => None,
-            None => Some(self.prepare(&pending).await?),
+            None => Some(self.prepare(&pending.id).await?),
         };
         self.name_after(&pending.parts).await;
         let seq = self.record(vec![Event::PendingAdded(pending.clone())]).await?;
@@ -198,11 +197,4 @@ impl Actor {
 
 fn delivered(id: &PendingId) -> hames_protocol::api::ApiError {
     refuse(ApiErrorCode::NotFound, format!("Message {id} does not wait any more: it was delivered or withdrawn."))
-}
-
-/// What waits, in the order of delivery.
-pub(crate) fn listed(state: &SessionState) -> PendingList {
-    let (mut pending, queued): (Vec<_>, Vec<_>) = state.pending.iter().cloned().partition(is_for_a_run);
-    pending.extend(queued);
-    PendingList { pending, paused: state.paused }
 }

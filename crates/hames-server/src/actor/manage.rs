@@ -4,58 +4,33 @@ use std::path::PathBuf;
 
 use hames_protocol::api::{
     ApiErrorCode, BranchSession, ChangeSettings, CutSession, RenameSession, SessionActivity, SessionCutDone,
-    SessionRow, SessionView, WindowFill,
+    SessionRow, SessionView,
 };
 use hames_protocol::{LogError, SessionRenamed, SessionState, Settings, SettingsChanged};
 
 use hames_store::{Lease, Store};
 
 use super::Actor;
-use super::deliver::listed;
 use crate::refusal::{Answer, blocking, refuse, refused};
-use crate::{names, rows};
+use crate::{names, rows, view};
 
 impl Actor {
     /// Everything but the conversation.
     pub(crate) async fn view(&mut self) -> Answer<SessionView> {
         let state = self.state().await?;
         let row = self.row(&state).await?;
-        let effective = self.hub.host.effective(state.folder.as_ref(), &state.settings);
         let run = self.channel.glance(|glance| glance.open_run());
         let next_run = self.run.as_ref().map(|run| differing(&run.settings, &state.settings)).unwrap_or_default();
-        let window = self.window(&state, &effective);
-        let list = listed(&state);
-        Ok(SessionView {
-            row,
-            effective,
-            run,
-            next_run,
-            pending: list.pending,
-            paused: list.paused,
-            proposals: state.open_changes().map(str::to_owned).collect(),
-            window,
-            settings: state.settings,
-            todos: state.todos,
-        })
+        Ok(view::of(self.hub.host.as_ref(), state, row, run, next_run))
     }
 
     async fn row(&mut self, state: &SessionState) -> Answer<SessionRow> {
         let (store, id) = (self.hub.store.clone(), self.id.clone());
         let info = blocking(move || store.session(&id)).await?.map_err(refused)?;
-        let info = info.ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
-        let waits = self.hub.is_asked(&self.id);
-        let activity = self.channel.glance(|glance| rows::activity(glance, waits));
-        Ok(rows::row(info, activity, state.pending.len(), self.held_by()))
-    }
-
-    fn window(&self, state: &SessionState, effective: &Settings) -> WindowFill {
-        let info = self.hub.host.model_info(effective);
-        let window = effective.context_window.or(info.as_ref().map(|info| info.context_window)).unwrap_or_default();
-        let answer = effective.max_output_tokens.or(info.map(|info| info.max_output_tokens)).unwrap_or_default();
-        // An answer never takes more than half of a window.
-        let usable = window.saturating_sub(answer.min(window / 2));
-        let usage = state.last_usage.clone().unwrap_or_default();
-        WindowFill { used: usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0)), usable, window }
+        let mut info = info.ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
+        info.undecided = self.asked(state).is_some();
+        let activity = self.channel.glance(|glance| rows::activity(Some(glance), &info));
+        Ok(rows::row(info, activity, self.held_by()))
     }
 
     /// Renames the session, beside a run too.
@@ -110,7 +85,6 @@ impl Actor {
         blocking(move || store.delete_held(own.lease)).await?.map_err(refused)?;
         self.gone = true;
         self.channel.close(Some(refuse(ApiErrorCode::NotFound, "The session was deleted.")));
-        self.hub.take_asked(&self.id);
         Ok(())
     }
 
@@ -118,7 +92,6 @@ impl Actor {
     pub(crate) async fn cut(&mut self, at: CutSession) -> Answer<SessionCutDone> {
         self.session("cutting").await?;
         let done = self.rewrite(move |store, lease, now| store.cut(lease, at.from_seq, now)).await?;
-        self.hub.take_asked(&self.id);
         Ok(SessionCutDone { seq: done.seq, removed: done.removed })
     }
 
@@ -139,7 +112,7 @@ impl Actor {
         let (info, lease) = branched.map_err(refused)?;
         // Whoever asks for the new session takes it again.
         drop(lease);
-        Ok(rows::row(info, SessionActivity::Idle, 0, None))
+        Ok(rows::row(info, SessionActivity::Idle, None))
     }
 
     /// Lets the store work on the session's log itself, under the lease. The session is read anew then, and whoever

@@ -7,30 +7,29 @@ mod decide;
 mod deliver;
 mod manage;
 mod run;
+mod window;
 
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hames_agent::{Journal, Ports, RunEnd, Session, Watch};
-use hames_protocol::api::{Aborted, ApiError, ApiErrorCode, RunTerms};
-use hames_protocol::{Envelope, Event, LogError, Pending, PendingId, SessionId, SessionState, Settings};
+use hames_agent::{Journal, Ports, Session, Watch};
+use hames_protocol::api::{Aborted, ApiError, ApiErrorCode, RunTerms, SessionCompacted};
+use hames_protocol::{Envelope, Event, LogError, PendingId, RunResult, SessionId, SessionState, Settings};
 use hames_store::Lease;
 use hames_workspace::files::remove_staged_beside;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::Channel;
-use crate::hub::Inner;
+use crate::hub::{Following, Inner};
 use crate::inbox::RunInbox;
 use crate::refusal::{Answer, blocking, refuse, refused};
 
-/// How often the log of a session is looked at that another process writes, while somebody watches it here.
-const TAIL_EVERY: Duration = Duration::from_millis(100);
-/// And every how many looks its lease is tried.
-const LEASE_EVERY: u32 = 10;
+/// How often the lease of a session is tried that another process holds, while somebody watches it here.
+const LEASE_EVERY: Duration = Duration::from_secs(1);
 /// Events read at once.
 const PAGE: usize = 500;
 
@@ -50,7 +49,18 @@ struct Foreign {
     state: SessionState,
     /// Why it cannot be written here.
     why: ApiError,
-    looks: u32,
+    /// When its lease is tried again.
+    try_at: Instant,
+    /// While somebody watches.
+    following: Option<Following>,
+}
+
+impl Foreign {
+    /// Takes in what was not yet.
+    fn take_in(&mut self, news: &[Envelope]) {
+        let known = self.state.seq;
+        news.iter().filter(|envelope| envelope.seq.is_some_and(|seq| seq > known)).for_each(|e| self.state.apply(e));
+    }
 }
 
 /// Who stopped a run.
@@ -60,9 +70,15 @@ enum StoppedBy {
     Server,
 }
 
-/// The run that goes on.
+/// How what had the session came to its end.
+enum Ended {
+    Run(RunResult),
+    Compacted(Answer<SessionCompacted>),
+}
+
+/// What has the session: the run that goes on, or a compaction by hand.
 struct Running {
-    task: JoinHandle<(Session, RunEnd)>,
+    task: JoinHandle<(Session, Ended)>,
     inbox: Arc<RunInbox>,
     abort: CancellationToken,
     stopped: Option<StoppedBy>,
@@ -70,7 +86,8 @@ struct Running {
     aborting: Vec<oneshot::Sender<Answer<Aborted>>>,
     /// The session's own settings when it began.
     settings: Settings,
-    is_preview: bool,
+    /// Told what a compaction did.
+    compacting: Option<oneshot::Sender<Answer<SessionCompacted>>>,
 }
 
 /// The actor.
@@ -89,9 +106,12 @@ pub(crate) struct Actor {
 
 /// What the actor wakes up for.
 enum Woken {
-    Ended(Result<(Session, RunEnd), JoinError>),
+    Ended(Result<(Session, Ended), JoinError>),
     Asked(Option<Job>),
-    Tail,
+    /// The log of a foreign session has gone on.
+    Moved,
+    /// Its lease is tried.
+    Try,
     Idle,
     Watchers,
 }
@@ -105,12 +125,14 @@ impl Actor {
     pub(crate) async fn live(mut self, mut mailbox: mpsc::Receiver<Job>) {
         // What stands in the way is said to whoever asks for something.
         let _ = self.open().await;
+        self.channel.set_ready();
         loop {
             match self.woken(&mut mailbox).await {
                 Woken::Ended(ended) => self.after_run(ended).await,
                 Woken::Asked(Some(job)) => job(&mut self).await,
                 Woken::Asked(None) => return,
-                Woken::Tail => self.tail().await,
+                Woken::Moved => self.tail().await,
+                Woken::Try => self.try_again().await,
                 Woken::Watchers => {}
                 Woken::Idle => {
                     if self.leave(&mailbox) {
@@ -131,7 +153,20 @@ impl Actor {
 
     async fn woken(&mut self, mailbox: &mut mpsc::Receiver<Job>) -> Woken {
         let is_watched = self.channel.is_watched();
-        let tails = self.foreign.is_some() && is_watched;
+        let foreign = self.followed(is_watched).map(|(moved, try_at)| (moved, try_at.into()));
+        let (moved, try_at) = foreign.unzip();
+        let moved = async {
+            match moved {
+                Some(moved) => moved.notified().await,
+                None => std::future::pending().await,
+            }
+        };
+        let try_again = async {
+            match try_at {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         let idles = self.run.is_none() && !is_watched;
         let watchers = self.channel.watchers.notified();
         let run = &mut self.run;
@@ -146,9 +181,23 @@ impl Actor {
             ended = ended => Woken::Ended(ended),
             job = mailbox.recv() => Woken::Asked(job),
             () = watchers => Woken::Watchers,
-            () = tokio::time::sleep(TAIL_EVERY), if tails => Woken::Tail,
+            () = moved => Woken::Moved,
+            () = try_again => Woken::Try,
             () = tokio::time::sleep(self.hub.options.close_after), if idles => Woken::Idle,
         }
+    }
+
+    /// Follows a session that another process writes, for as long as somebody watches it. Gives what tells of news, and when
+    /// the lease is tried.
+    fn followed(&mut self, is_watched: bool) -> Option<(Arc<Notify>, Instant)> {
+        let foreign = self.foreign.as_mut()?;
+        if !is_watched {
+            foreign.following = None;
+            return None;
+        }
+        let (hub, id, seq) = (&self.hub, &self.id, self.channel.last_seq());
+        let following = foreign.following.get_or_insert_with(|| Following::of(hub, id, seq));
+        Some((Arc::clone(&following.moved), foreign.try_at))
     }
 
     /// Closes the session, unless somebody has come in this very moment.
@@ -212,8 +261,6 @@ impl Actor {
         self.own = Some(Own { journal: session.journal(), session: Some(session), lease });
         self.foreign = None;
         let recovered = self.publish_log().await?;
-        let pending = self.own.as_ref().map_or(0, |own| own.journal.state().pending.len());
-        self.channel.set_pending(pending);
         Ok(recovered.iter().any(|e| matches!(&e.event, Event::Done(done) if done.reason.as_deref() == Some("crash"))))
     }
 
@@ -233,35 +280,37 @@ impl Actor {
 
     /// Reads a session that another process writes, without a word in its log.
     async fn watch_foreign(&mut self, why: ApiError) -> Answer<()> {
+        let try_at = Instant::now() + LEASE_EVERY;
         match &mut self.foreign {
-            Some(foreign) => foreign.why = why,
+            Some(foreign) => (foreign.why, foreign.try_at) = (why, try_at),
             None => {
-                let mut state = SessionState::default();
-                loop {
-                    let page = self.hub.store.log().read(&self.id, state.seq, PAGE).await.map_err(refused)?;
-                    if page.is_empty() {
-                        break;
-                    }
-                    page.iter().for_each(|envelope| state.apply(envelope));
-                    self.channel.publish(&page);
-                }
-                self.channel.set_pending(state.pending.len());
-                self.foreign = Some(Foreign { state, why, looks: 0 });
+                let (store, id) = (self.hub.store.clone(), self.id.clone());
+                let state = blocking(move || store.outline(&id)).await?.map_err(refused)?;
+                let state = state.ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
+                self.foreign = Some(Foreign { state, why, try_at, following: None });
             }
         }
+        self.tail().await;
         Ok(())
     }
 
-    /// Looks what another process has written meanwhile, and now and then whether it is done.
+    /// Looks what another process has written meanwhile.
     async fn tail(&mut self) {
         let Ok(news) = self.publish_log().await else { return };
         let Some(foreign) = &mut self.foreign else { return };
-        news.iter().for_each(|envelope| foreign.state.apply(envelope));
-        foreign.looks += 1;
-        let is_over = news.iter().any(|e| matches!(e.event, Event::RunDone(_)));
-        if is_over || foreign.looks.is_multiple_of(LEASE_EVERY) {
-            let _ = self.open().await;
+        foreign.take_in(&news);
+        if news.iter().any(|e| matches!(e.event, Event::RunDone(_))) {
+            // Its process may be done with it.
+            foreign.try_at = Instant::now();
         }
+    }
+
+    /// Takes a session that another process held, where it does no more.
+    async fn try_again(&mut self) {
+        if let Some(foreign) = &mut self.foreign {
+            foreign.try_at = Instant::now() + LEASE_EVERY;
+        }
+        let _ = self.open().await;
     }
 
     /// The journal of a session that this process may write.
@@ -285,7 +334,7 @@ impl Actor {
             Err(why) if why.code == ApiErrorCode::HeldElsewhere => {
                 let news = self.publish_log().await?;
                 let Some(foreign) = &mut self.foreign else { return Err(why) };
-                news.iter().for_each(|envelope| foreign.state.apply(envelope));
+                foreign.take_in(&news);
                 Ok(foreign.state.clone())
             }
             Err(why) => Err(why),
@@ -334,9 +383,4 @@ impl Actor {
         self.own = None;
         self.gone = true;
     }
-}
-
-/// Steers and interrupts that wait.
-fn is_for_a_run(pending: &Pending) -> bool {
-    pending.delivery != hames_protocol::Delivery::Queue
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use hames_agent::{RunControl, RunEnd, RunInput, Session};
-use hames_protocol::api::{Aborted, ApiErrorCode, ProposalsAsked};
+use hames_agent::{RunControl, RunInput, Session};
+use hames_protocol::api::{Aborted, ApiErrorCode, RunTerms};
 use hames_protocol::{
-    Delivery, Event, Inbox, Mode, Pending, PendingCancelled, PendingEdited, PendingPaused, RunResult, SessionState,
+    Delivery, Event, Inbox, Pending, PendingCancelled, PendingEdited, PendingId, PendingPaused, RunResult, SessionState,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::{Actor, Running, StoppedBy, is_for_a_run};
+use super::{Actor, Ended, Running, StoppedBy};
 use crate::inbox::RunInbox;
 use crate::refusal::{Answer, failed, refuse, refused};
+use crate::view::is_for_a_run;
 use crate::{PreparedRun, RunJob};
 
 /// The message the next run begins with.
@@ -25,14 +26,19 @@ fn next_message(state: &SessionState) -> Option<Pending> {
 
 impl Actor {
     /// Puts the next run together. Nothing is recorded by it.
-    pub(super) async fn prepare(&mut self, first: &Pending) -> Answer<PreparedRun> {
+    pub(super) async fn prepare(&mut self, first: &PendingId) -> Answer<PreparedRun> {
+        let terms = self.terms.get(first).cloned().unwrap_or_default();
+        self.prepare_under(terms).await
+    }
+
+    pub(super) async fn prepare_under(&mut self, terms: RunTerms) -> Answer<PreparedRun> {
         let state = self.owned()?.state().clone();
         let job = RunJob {
             session: self.id.clone(),
             folder: state.folder.clone().into(),
             state,
             approver: self.channel.approver(),
-            terms: self.terms.get(&first.id).cloned().unwrap_or_default(),
+            terms,
         };
         self.hub.host.prepare(job).await.map_err(failed)
     }
@@ -44,7 +50,7 @@ impl Actor {
         }
         let Some(own) = &self.own else { return };
         let Some(next) = next_message(&own.journal.state()) else { return };
-        match self.prepare(&next).await {
+        match self.prepare(&next.id).await {
             Ok(prepared) => self.start(next, prepared),
             Err(why) => {
                 let failure = hames_protocol::Failure::new(hames_protocol::ErrorClass::Configuration, why.message);
@@ -65,7 +71,7 @@ impl Actor {
             let others = state.pending.iter().filter(|other| is_for_a_run(other) && other.id != first.id);
             (state.settings.clone(), others.cloned().collect())
         };
-        let inbox = Arc::new(RunInbox::new(others));
+        let inbox = Arc::new(RunInbox::new(Some(first.clone()), others));
         let control = RunControl {
             abort: CancellationToken::new(),
             inbox: Arc::clone(&inbox) as Arc<dyn Inbox>,
@@ -83,25 +89,17 @@ impl Actor {
             settings: prepared.settings,
             instructions: prepared.instructions,
         };
-        self.hub.take_asked(&self.id);
         let (watch, mut agent, shell) = (self.watch(), prepared.agent, prepared.shell);
         let task = tokio::spawn(async move {
             let end = Box::pin(session.run(&mut agent, input, &control, watch)).await;
             if let Some(shell) = shell {
                 shell.sweep().await;
             }
-            (session, end)
+            (session, Ended::Run(end.result))
         });
         self.hub.counts.send_modify(|counts| counts.runs += 1);
-        self.run = Some(Running {
-            task,
-            inbox,
-            abort,
-            stopped: None,
-            aborting: Vec::new(),
-            settings,
-            is_preview: mode == Mode::Analyze,
-        });
+        self.run =
+            Some(Running { task, inbox, abort, stopped: None, aborting: Vec::new(), settings, compacting: None });
     }
 
     /// Asks the run to end. What is given back says how it did.
@@ -129,15 +127,22 @@ impl Actor {
 
     /// A run has ended. Stopped by a person: steers that did not reach the model go back, the queue waits. Failed or cut:
     /// everything waits. Otherwise the next message begins a run.
-    pub(super) async fn after_run(&mut self, ended: Result<(Session, RunEnd), JoinError>) {
+    pub(super) async fn after_run(&mut self, ended: Result<(Session, Ended), JoinError>) {
         let Some(run) = self.run.take() else { return };
+        let mut compacted = None;
         self.hub.counts.send_modify(|counts| counts.runs = counts.runs.saturating_sub(1));
         let result = match ended {
             Ok((session, end)) => {
                 if let Some(own) = &mut self.own {
                     own.session = Some(session);
                 }
-                end.result
+                match end {
+                    Ended::Run(result) => result,
+                    Ended::Compacted(answer) => {
+                        compacted = Some(answer);
+                        RunResult::Complete
+                    }
+                }
             }
             Err(error) => {
                 tracing::error!(target: "hames::server", session = %self.id, %error, "a run broke down");
@@ -152,10 +157,12 @@ impl Actor {
             }
             (None, RunResult::Complete | RunResult::Stopped | RunResult::MaxSteps) => {}
         }
-        if run.is_preview {
-            self.ask_about_proposals();
-        }
+        self.drop_empty_question().await;
         self.go_on().await;
+        if let (Some(tell), Some(answer)) = (run.compacting, compacted) {
+            // Whoever asked may be gone.
+            let _ = tell.send(answer);
+        }
     }
 
     /// The session's value was lost with its run: it is read anew, under the lease that is held.
@@ -212,13 +219,14 @@ impl Actor {
         }
     }
 
-    /// A run ended that could only propose, and it did: whoever is there is asked once.
-    fn ask_about_proposals(&self) {
+    /// A run that took back all that it had proposed leaves nothing to ask about; the session's row learns it here.
+    async fn drop_empty_question(&mut self) {
         let Some(own) = &self.own else { return };
-        let Some(run) = self.channel.last_run() else { return };
-        let paths: Vec<String> = own.journal.state().open_changes().map(str::to_owned).collect();
-        if !paths.is_empty() && self.channel.glance(|glance| glance.proposed_in.as_ref() == Some(&run)) {
-            self.hub.ask(&self.id, ProposalsAsked { run, paths });
+        let Some(run) = self.channel.take_proposing() else { return };
+        if !own.journal.state().has_proposals()
+            && let Err(why) = self.keep(run).await
+        {
+            tracing::warn!(target: "hames::server", session = %self.id, message = %why.message, "still asked about");
         }
     }
 

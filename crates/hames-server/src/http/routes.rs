@@ -62,6 +62,8 @@ routes! {
     "find_files" => run::files,
     "attach_file" => run::attach,
     "read_blob" => run::blob,
+    "get_context" => run::context,
+    "compact_session" => run::compact,
     "list_runs" => run::ledgers,
     "get_run" => run::ledger,
     "search" => session::search,

@@ -2,6 +2,7 @@
 
 mod sessions;
 mod system;
+mod tails;
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -9,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hames_protocol::SessionId;
-use hames_protocol::api::{ApiErrorCode, ProposalsAsked, StopServer};
-use hames_store::Store;
+use hames_protocol::api::{ApiErrorCode, StopServer};
+use hames_protocol::{LogError, SessionId, SessionState};
+use hames_store::{SessionInfo, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::Host;
@@ -19,6 +20,9 @@ use crate::actor::{Actor, Job};
 use crate::channel::Channel;
 use crate::mentions::Mentions;
 use crate::refusal::{Answer, blocking, refuse, refused};
+
+pub(crate) use tails::Following;
+use tails::Tails;
 
 /// Requests that may wait for one session.
 const MAILBOX: usize = 256;
@@ -72,8 +76,8 @@ pub(crate) struct Inner {
     pub(crate) counts: Arc<watch::Sender<Counts>>,
     pub(crate) mentions: Mentions,
     entries: Mutex<HashMap<SessionId, Entry>>,
-    /// Proposals somebody has to decide about; they wait also where the session is closed meanwhile.
-    asked: Mutex<HashMap<SessionId, ProposalsAsked>>,
+    /// Sessions that other processes write.
+    pub(crate) tails: Tails,
     stopping: AtomicBool,
     stopped: watch::Sender<bool>,
 }
@@ -107,21 +111,24 @@ impl Inner {
         self.counts.send_modify(|counts| counts.sessions = u32::try_from(sessions).unwrap_or(u32::MAX));
     }
 
-    /// Proposals somebody is asked about.
-    pub(crate) fn asked(&self, id: &SessionId) -> Option<ProposalsAsked> {
-        locked(&self.asked).get(id).cloned()
-    }
-
-    pub(crate) fn is_asked(&self, id: &SessionId) -> bool {
-        locked(&self.asked).contains_key(id)
-    }
-
-    pub(crate) fn ask(&self, id: &SessionId, asked: ProposalsAsked) {
-        locked(&self.asked).insert(id.clone(), asked);
-    }
-
-    pub(crate) fn take_asked(&self, id: &SessionId) {
-        locked(&self.asked).remove(id);
+    /// What a session is, from its log's outline: for one that nobody here has read yet and in which nothing has to be
+    /// done. Reading it whole takes the longer the longer it is, and nobody who only looks should wait for that.
+    pub(crate) async fn outline(&self, id: &SessionId) -> Answer<Option<(SessionInfo, SessionState)>> {
+        if locked(&self.entries).get(id).is_some_and(|entry| entry.channel.is_ready()) {
+            return Ok(None);
+        }
+        let (store, wanted) = (self.store.clone(), id.clone());
+        // An actor that is just reading it holds it already.
+        let me = (std::process::id(), self.options.holder.clone());
+        let read = move || {
+            let found = store.session(&wanted)?.zip(store.outline(&wanted)?);
+            let held = store.holder(&wanted).is_some_and(|used| (used.pid, used.holder) != me);
+            Ok(found.ok_or(LogError::NoSession(wanted)).map(|found| (found, held))?)
+        };
+        let (found, held) = blocking(read).await?.map_err(refused)?;
+        // What a death left open is closed first, and what waits for nobody goes on.
+        let rests = found.1.open_run.is_none() && (found.1.pending.is_empty() || found.1.paused);
+        Ok(Some(found).filter(|_| rests && !held))
     }
 
     /// Who holds a session, by its lock file.
@@ -249,7 +256,7 @@ impl Hub {
             counts: Arc::new(watch::Sender::new(Counts::default())),
             mentions: Mentions::default(),
             entries: Mutex::default(),
-            asked: Mutex::default(),
+            tails: Tails::default(),
             stopping: AtomicBool::new(false),
             stopped: watch::Sender::new(false),
         };

@@ -12,7 +12,7 @@ use super::{Hub, named_holder};
 use crate::attachments::{Attachment, examine};
 use crate::ledger::Ledgers as LedgerFold;
 use crate::refusal::{Answer, blocking, failed, refuse, refused};
-use crate::{Subscription, names, rows};
+use crate::{Subscription, names, rows, view};
 
 /// Events a page has at most.
 const MAX_PAGE: usize = 1_000;
@@ -39,20 +39,18 @@ impl Hub {
             .map(|used| (used.session.clone(), named_holder(&used)))
             .collect();
         let open: HashMap<_, _> = self.inner.open_sessions().into_iter().collect();
-        let rows = move |inner: &super::Inner| {
+        let rows = move || {
             let row = |info: hames_store::SessionInfo| {
-                let asked = inner.is_asked(&info.id);
                 let held_by = elsewhere.get(&info.id).cloned();
-                let (activity, pending) = match open.get(&info.id) {
-                    Some(channel) => channel.glance(|glance| (rows::activity(glance, asked), glance.pending)),
-                    None => (rows::activity(&crate::glance::Glance::default(), asked), 0),
+                let activity = match open.get(&info.id) {
+                    Some(channel) => channel.glance(|glance| rows::activity(Some(glance), &info)),
+                    None => rows::activity(None, &info),
                 };
-                rows::row(info, activity, pending, held_by)
+                rows::row(info, activity, held_by)
             };
             infos.into_iter().map(row).collect()
         };
-        let inner = std::sync::Arc::clone(&self.inner);
-        Ok(Sessions { sessions: blocking(move || rows(&inner)).await? })
+        Ok(Sessions { sessions: blocking(rows).await? })
     }
 
     /// Makes a session.
@@ -78,7 +76,15 @@ impl Hub {
 
     /// Everything of a session but the conversation.
     pub async fn view(&self, id: &SessionId) -> Answer<SessionView> {
-        in_session!(self, id, |actor| actor.view())
+        match self.inner.outline(id).await? {
+            Some((mut info, state)) => {
+                info.undecided = state.undecided.is_some();
+                let activity = rows::activity(None, &info);
+                let row = rows::row(info, activity, None);
+                Ok(view::of(self.inner.host.as_ref(), state, row, None, Vec::new()))
+            }
+            None => in_session!(self, id, |actor| actor.view()),
+        }
     }
 
     /// Renames a session.
@@ -127,7 +133,7 @@ impl Hub {
         let now = self.inner.host.clock().now_ms();
         let imported = blocking(move || store.import(&mut lines, &folder, None, now, &holder)).await?;
         let imported = imported.map_err(refused)?;
-        let session = rows::row(imported.session, SessionActivity::Idle, 0, None);
+        let session = rows::row(imported.session, SessionActivity::Idle, None);
         Ok(Imported { session, events: imported.events })
     }
 
@@ -176,7 +182,10 @@ impl Hub {
 
     /// What waits.
     pub async fn pending(&self, id: &SessionId) -> Answer<PendingList> {
-        in_session!(self, id, |actor| actor.pending())
+        match self.inner.outline(id).await? {
+            Some((_, state)) => Ok(view::listed(&state)),
+            None => in_session!(self, id, |actor| actor.pending()),
+        }
     }
 
     /// Changes, converts or moves a waiting message.
@@ -205,7 +214,12 @@ impl Hub {
 
     /// What waits for a person.
     pub async fn waiting(&self, id: &SessionId) -> Answer<Waiting> {
-        in_session!(self, id, |actor| actor.waiting())
+        match self.inner.outline(id).await? {
+            Some((_, state)) => {
+                Ok(Waiting { approvals: Vec::new(), questions: Vec::new(), proposals: view::asked(&state) })
+            }
+            None => in_session!(self, id, |actor| actor.waiting()),
+        }
     }
 
     /// Answers an approval. The first answer holds. Returns when it is in the log.
@@ -242,6 +256,18 @@ impl Hub {
     /// Drops proposed changes.
     pub async fn discard_changes(&self, id: &SessionId, paths: ChangePathsGiven) -> Answer<ChangesSettled> {
         in_session!(self, id, |actor| actor.discard_changes(paths))
+    }
+
+    /// The window of the next request, and what a compaction would do now.
+    pub async fn context(&self, id: &SessionId) -> Answer<SessionContext> {
+        in_session!(self, id, |actor| actor.context())
+    }
+
+    /// Makes the window of a session smaller. Returns when it is done.
+    pub async fn compact(&self, id: &SessionId) -> Answer<SessionCompacted> {
+        let done = in_session!(self, id, |actor| actor.compact())?;
+        let gone = || refuse(ApiErrorCode::Internal, "The session was closed before its compaction had ended.");
+        done.await.unwrap_or_else(|_| Err(gone()))
     }
 
     /// What each run did, without its calls, the newest first.

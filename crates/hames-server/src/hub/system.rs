@@ -17,7 +17,7 @@ impl Hub {
         let (store, query, folder) = (self.inner.store.clone(), query.to_owned(), folder.map(canonical));
         let hits = blocking(move || store.search(&query, folder.as_deref(), limit)).await?.map_err(refused)?;
         let results = hits.into_iter().map(|hit| SearchResult {
-            session: rows::row(hit.session, SessionActivity::Idle, 0, None),
+            session: rows::row(hit.session, SessionActivity::Idle, None),
             seq: hit.seq,
             at: hit.at,
             kind: serde_json::to_value(hit.kind)

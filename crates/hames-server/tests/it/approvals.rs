@@ -136,6 +136,45 @@ async fn proposals_of_a_run_are_asked_about_once() {
     }
 }
 
+async fn in_list(bed: &Bed) -> SessionActivity {
+    let sessions = bed.hub.sessions(None).await.unwrap().sessions;
+    sessions.into_iter().find(|row| row.id == bed.id).unwrap().state
+}
+
+#[tokio::test]
+async fn proposals_wait_for_their_decision_across_restarts_and_for_one_only() {
+    let (mut bed, asked) = proposed().await;
+    for _ in 0..2 {
+        bed.restart().await;
+        assert_eq!(in_list(&bed).await, SessionActivity::WaitingForYou);
+        assert_eq!(bed.hub.view(&bed.id).await.unwrap().row.state, SessionActivity::WaitingForYou);
+        assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals.as_ref(), Some(&asked));
+        assert_eq!(bed.hub.counts().borrow().sessions, 0, "looking opens nothing");
+    }
+    let keep = || DecideProposals { run: asked.run.clone(), decision: ProposalsDecision::Keep };
+    bed.hub.decide_proposals(&bed.id, keep()).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(in_list(&bed).await, SessionActivity::Idle);
+        assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals, None);
+        assert_eq!(bed.hub.decide_proposals(&bed.id, keep()).await.unwrap_err().code, ApiErrorCode::Answered);
+        assert_eq!(bed.hub.view(&bed.id).await.unwrap().proposals, asked.paths, "they are still there");
+        bed.restart().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_takes_back_what_it_proposed_asks_nothing() {
+    let mut bed = Bed::new().await;
+    bed.id = bed.session(Some(Mode::Analyze)).await;
+    let write = Reply::call("Write", &json!({"path": "a.txt", "content": "hello\n"}));
+    bed.model.will([write, Reply::call("Delete", &json!({"path": "a.txt"})), Reply::text("On second thought, no.")]);
+    bed.send("go", Delivery::Queue).await;
+    let view = bed.quiet().await;
+    assert_eq!((view.proposals, view.row.state), (vec![], SessionActivity::Idle));
+    assert!(bed.types().await.contains(&"change.proposed".to_owned()));
+    assert_eq!(in_list(&bed).await, SessionActivity::Idle);
+}
+
 #[tokio::test]
 async fn what_was_kept_is_not_asked_about_again_and_changes_are_listed_and_settled_one_by_one() {
     let (bed, asked) = proposed().await;

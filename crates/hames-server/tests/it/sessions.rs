@@ -4,7 +4,7 @@ use hames_protocol::api::*;
 use hames_protocol::{Delivery, Event, Mode, Part, RunResult, Settings};
 use serde_json::json;
 
-use crate::support::{Bed, Reply, wait};
+use crate::support::{Bed, Reply, texts, wait};
 
 #[tokio::test]
 async fn a_session_is_named_after_its_first_message_unless_somebody_named_it() {
@@ -275,4 +275,62 @@ async fn a_folder_that_is_none_makes_no_session() {
         let new = CreateSession { folder: folder.into(), name: None, settings: Settings::default() };
         assert_eq!(bed.hub.create(new).await.err().unwrap().code, ApiErrorCode::Invalid, "{folder}");
     }
+}
+
+#[tokio::test]
+async fn a_list_says_what_waits_in_a_session_that_is_not_open() {
+    let mut bed = Bed::held().await;
+    bed.model.will([wait()]);
+    bed.send("go", Delivery::Queue).await;
+    bed.model.allow(2);
+    bed.model.entered(1).await;
+    for (text, delivery) in [("b", Delivery::Queue), ("c", Delivery::Steer), ("d", Delivery::Queue)] {
+        bed.send(text, delivery).await;
+    }
+    let row = async |bed: &Bed| bed.hub.sessions(None).await.unwrap().sessions.remove(0);
+    let busy = row(&bed).await;
+    assert_eq!((busy.state, busy.pending), (SessionActivity::Running, 3));
+    bed.restart().await;
+    let rests = row(&bed).await;
+    assert_eq!((rests.state, rests.pending), (SessionActivity::Idle, 3));
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!((texts(&view.pending), view.paused), (vec!["c".to_owned(), "b".into(), "d".into()], true));
+    assert_eq!(bed.hub.pending(&bed.id).await.unwrap().pending, view.pending);
+    assert_eq!(bed.hub.counts().borrow().sessions, 0, "looking opens nothing");
+    let of_the_actor = bed.hub.rename(&bed.id, RenameSession { name: view.row.name.clone() }).await.unwrap();
+    assert_eq!(of_the_actor, view.row);
+    assert_eq!(bed.hub.view(&bed.id).await.unwrap(), view, "whoever answers says the same");
+}
+
+#[tokio::test]
+async fn a_window_is_told_and_made_smaller_but_not_beside_a_run() {
+    let bed = Bed::held().await;
+    bed.model.allow(1_000);
+    assert!(!bed.hub.compact(&bed.id).await.unwrap().compacted, "there is nothing yet");
+    for n in 0..12 {
+        bed.send(&format!("{n}: {}", "many words of no weight ".repeat(800)), Delivery::Queue).await;
+        bed.quiet().await;
+    }
+    let before = bed.hub.context(&bed.id).await.unwrap();
+    assert_eq!((before.report.budget.window, before.report.sent.items), (128_000, 24));
+    assert_ne!(before.next.stage, "nothing");
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!((view.window.used, view.window.window), (110, 128_000), "as the provider counted");
+    assert_eq!(view.window.usable, before.report.budget.usable);
+
+    let done = bed.hub.compact(&bed.id).await.unwrap();
+    let (tokens_before, tokens_after) = (done.tokens_before.unwrap(), done.tokens_after.unwrap());
+    assert!(done.compacted && tokens_after < tokens_before / 2, "{done:?}");
+    assert!(bed.types().await.contains(&"window.checkpoint".to_owned()));
+    assert_eq!(bed.hub.view(&bed.id).await.unwrap().window.used, tokens_after);
+    let after = bed.hub.context(&bed.id).await.unwrap().report;
+    assert!(after.opening.is_some() && after.budget.fill < before.report.budget.fill / 2);
+
+    bed.model.will([wait()]);
+    bed.send("go", Delivery::Queue).await;
+    bed.model.entered(1).await;
+    assert_eq!(bed.hub.compact(&bed.id).await.unwrap_err().code, ApiErrorCode::Busy);
+    assert_eq!(bed.hub.context(&bed.id).await.unwrap_err().code, ApiErrorCode::Busy);
+    bed.model.allow_tools(1);
+    bed.quiet().await;
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use hames::AgentBuilder;
@@ -25,22 +26,28 @@ use tokio::sync::{Semaphore, watch};
 pub(crate) struct Reply {
     deltas: Vec<Delta>,
     failure: Option<Failure>,
+    /// Time from piece to piece.
+    pace: Option<Duration>,
 }
 
 impl Reply {
     pub(crate) fn text(text: &str) -> Self {
-        Self { deltas: vec![Delta::Text(text.into())], failure: None }
+        Self { deltas: vec![Delta::Text(text.into())], failure: None, pace: None }
     }
     pub(crate) fn pieces(pieces: impl IntoIterator<Item = String>) -> Self {
-        Self { deltas: pieces.into_iter().map(Delta::Text).collect(), failure: None }
+        Self { deltas: pieces.into_iter().map(Delta::Text).collect(), failure: None, pace: None }
+    }
+    /// The same, so many milliseconds apart, whatever the time each takes.
+    pub(crate) fn paced(self, ms: u64) -> Self {
+        Self { pace: Some(Duration::from_millis(ms)), ..self }
     }
     pub(crate) fn call(name: &str, arguments: &Value) -> Self {
         let delta = Delta::ToolInput { call: 0, name: Some(name.into()), text: arguments.to_string() };
-        Self { deltas: vec![delta], failure: None }
+        Self { deltas: vec![delta], failure: None, pace: None }
     }
     pub(crate) fn failed() -> Self {
         let failure = Failure::new(ErrorClass::Auth, "The key is not accepted.");
-        Self { deltas: Vec::new(), failure: Some(failure) }
+        Self { deltas: Vec::new(), failure: Some(failure), pace: None }
     }
 }
 
@@ -137,6 +144,7 @@ impl ModelClient for Client {
                 said: Vec::new(),
                 whole: false,
                 counted: false,
+                pace: reply.pace.map(|pace| tokio::time::interval(pace)),
             })),
         }
     }
@@ -148,6 +156,7 @@ struct Stream {
     said: Vec<Delta>,
     whole: bool,
     counted: bool,
+    pace: Option<tokio::time::Interval>,
 }
 
 #[async_trait]
@@ -160,6 +169,9 @@ impl ModelStream for Stream {
             permits.acquire().await.unwrap().forget();
         }
         self.counted = false;
+        if let Some(pace) = &mut self.pace {
+            pace.tick().await;
+        }
         let delta = self.deltas.pop_front();
         self.whole = delta.is_none();
         self.said.extend(delta.clone());

@@ -20,3 +20,4 @@ mod tails;
 mod together;
 mod transfers;
 mod upkeep;
+mod waiting;

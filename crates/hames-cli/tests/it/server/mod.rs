@@ -4,6 +4,7 @@ mod death;
 mod join;
 mod life;
 mod load;
+mod titles;
 
 use std::path::Path;
 

@@ -253,6 +253,21 @@ pub const ENDPOINTS: &[Endpoint] = &[
         number("offset", 0, MAX_SEQ, Some(0), "The first byte."),
         number("limit", 1, MAX_BLOB_PIECE, Some(MAX_BLOB_PIECE), "At most so many bytes."),
     ]),
+    get(
+        "/v1/sessions/{id}/context",
+        "get_context",
+        json::<SessionContext>(),
+        "The window of the next request, and what a compaction would do now. Not while a run goes on.",
+    )
+    .may_refuse(&[Busy, HeldElsewhere, NotConfigured]),
+    post(
+        "/v1/sessions/{id}/compact",
+        "compact_session",
+        Body::Nothing,
+        json::<SessionCompacted>(),
+        "Makes the window of a session smaller. Not while a run goes on.",
+    )
+    .may_refuse(&[Busy, HeldElsewhere, NotConfigured]),
     get("/v1/sessions/{id}/runs", "list_runs", json::<Ledgers>(), "What the runs did, without their calls; the newest first."),
     get("/v1/sessions/{id}/runs/{run}", "get_run", json::<Ledger>(), "Everything a run did."),
     get("/v1/search", "search", json::<SearchResults>(), "Where all words occur, the newest first.").query(&[

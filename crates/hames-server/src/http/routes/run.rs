@@ -63,3 +63,11 @@ pub(super) async fn ledger(call: Call) -> Answered {
     let run = RunId::from(call.segment("run")?);
     json(&call.app.hub.ledger(&call.session()?, &run).await?)
 }
+
+pub(super) async fn context(call: Call) -> Answered {
+    json(&call.app.hub.context(&call.session()?).await?)
+}
+
+pub(super) async fn compact(call: Call) -> Answered {
+    json(&call.app.hub.compact(&call.session()?).await?)
+}

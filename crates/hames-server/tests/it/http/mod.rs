@@ -5,5 +5,6 @@ mod door;
 mod fuzz;
 mod kit;
 mod limits;
+mod long;
 mod rows;
 mod unix;

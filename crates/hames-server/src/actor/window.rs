@@ -1,0 +1,65 @@
+//! The window of a session: looked at, and made smaller by hand.
+
+use std::sync::Arc;
+
+use hames_agent::RunControl;
+use hames_protocol::api::{RunTerms, SessionCompacted, SessionContext};
+use hames_protocol::{CompactionDone, Failure};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{Actor, Ended, Running};
+use crate::inbox::RunInbox;
+use crate::refusal::{Answer, failed};
+
+impl Actor {
+    /// The window of the next request, and what a compaction would do now.
+    pub(crate) async fn context(&mut self) -> Answer<SessionContext> {
+        self.session("looking at the window").await?;
+        let mut agent = self.prepare_under(RunTerms::default()).await?.agent;
+        let session = self.session("looking at the window").await?;
+        Ok(SessionContext { report: session.report(&mut agent), next: session.preview_compaction(&mut agent) })
+    }
+
+    /// Begins to make the window smaller; a model may be asked, so it takes its time. What is given back says what came of
+    /// it. Messages wait meanwhile, and a stop ends it.
+    pub(crate) async fn compact(&mut self) -> Answer<oneshot::Receiver<Answer<SessionCompacted>>> {
+        self.session("compacting").await?;
+        self.not_stopping()?;
+        let prepared = self.prepare_under(RunTerms::default()).await?;
+        let (tell, told) = oneshot::channel();
+        let watch = self.watch();
+        let own = self.own.as_mut().and_then(|own| Some((own.session.take()?, own.journal.state().settings.clone())));
+        let Some((mut session, settings)) = own else { return Ok(told) };
+        let control = RunControl { abort: CancellationToken::new(), ..RunControl::default() };
+        let abort = control.abort.clone();
+        let (mut agent, shell) = (prepared.agent, prepared.shell);
+        let task = tokio::spawn(async move {
+            let done = Box::pin(session.compact(&mut agent, &control, watch)).await;
+            if let Some(shell) = shell {
+                shell.sweep().await;
+            }
+            (session, Ended::Compacted(told_of(done)))
+        });
+        self.hub.counts.send_modify(|counts| counts.runs += 1);
+        self.run = Some(Running {
+            task,
+            inbox: Arc::new(RunInbox::new(None, [])),
+            abort,
+            stopped: None,
+            aborting: Vec::new(),
+            settings,
+            compacting: Some(tell),
+        });
+        Ok(told)
+    }
+}
+
+fn told_of(done: Result<Option<CompactionDone>, Failure>) -> Answer<SessionCompacted> {
+    let done = done.map_err(failed)?;
+    Ok(SessionCompacted {
+        compacted: done.is_some(),
+        tokens_before: done.as_ref().map(|done| done.tokens_before),
+        tokens_after: done.as_ref().map(|done| done.tokens_after),
+    })
+}
