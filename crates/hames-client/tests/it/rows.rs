@@ -69,7 +69,7 @@ async fn methods_and_rows_are_the_same_and_parameters_have_the_names_of_their_ro
         client.edit_pending(&id, &PendingId::from("p"), &serde_json::from_str("{}").unwrap());
         client.cancel_pending(&id, &PendingId::from("p"));
         client.pause_pending(&id, &PausePending { paused: true });
-        client.abort(&id, &Abort { scope: AbortScope::All });
+        client.abort(&id, &Abort { scope: AbortScope::All, ..Abort::default() });
         client.waiting(&id);
         client.answer_approval(&id, &CallId::from("c"), &AnswerApproval { digest: text(), decision: Decision::Deny, by: None });
         client.answer_question(&id, &CallId::from("c"), &AnswerQuestion { digest: None, answer: text(), by: None });

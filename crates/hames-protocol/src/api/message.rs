@@ -95,9 +95,13 @@ pub enum AbortScope {
 }
 api! {
     /// `POST /v1/sessions/{id}/abort`.
+    #[derive(Default)]
     Abort {
         /// How much of it ends.
         #[serde(default)] scope: AbortScope,
+        /// What `run.done` says a command exits with, 1 to 255: 128 and the number of the signal that asked for the end.
+        /// 130 where nothing is said. Of several aborts the first holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")] exit_code: Option<i32>,
     }
 }
 api! {

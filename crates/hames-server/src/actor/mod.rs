@@ -12,6 +12,7 @@ mod window;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 use std::time::{Duration, Instant};
 
 use hames_agent::{Journal, Ports, Session, Watch};
@@ -81,6 +82,8 @@ struct Running {
     task: JoinHandle<(Session, Ended)>,
     inbox: Arc<RunInbox>,
     abort: CancellationToken,
+    /// What `run.done` says once `abort` ended it.
+    aborted_code: Arc<AtomicI32>,
     stopped: Option<StoppedBy>,
     /// Told how it ended.
     aborting: Vec<oneshot::Sender<Answer<Aborted>>>,

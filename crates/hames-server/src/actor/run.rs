@@ -1,6 +1,7 @@
 //! Runs of a session: beginning the next one, and what becomes of what waits when one has ended.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hames_agent::{RunControl, RunInput, Session};
 use hames_protocol::api::{Aborted, ApiErrorCode, RunTerms};
@@ -77,7 +78,7 @@ impl Actor {
             inbox: Arc::clone(&inbox) as Arc<dyn Inbox>,
             ..RunControl::default()
         };
-        let abort = control.abort.clone();
+        let (abort, aborted_code) = (control.abort.clone(), Arc::clone(&control.aborted_code));
         let mode = prepared.settings.mode.unwrap_or_default();
         let input = RunInput {
             delivery: Some(first.delivery).filter(|delivery| *delivery != Delivery::Queue),
@@ -98,17 +99,27 @@ impl Actor {
             (session, Ended::Run(end.result))
         });
         self.hub.counts.send_modify(|counts| counts.runs += 1);
-        self.run =
-            Some(Running { task, inbox, abort, stopped: None, aborting: Vec::new(), settings, compacting: None });
+        self.run = Some(Running {
+            task,
+            inbox,
+            abort,
+            aborted_code,
+            stopped: None,
+            aborting: Vec::new(),
+            settings,
+            compacting: None,
+        });
     }
 
-    /// Asks the run to end. What is given back says how it did.
-    pub(crate) async fn abort(&mut self) -> Answer<oneshot::Receiver<Answer<Aborted>>> {
+    /// Asks the run to end, as a command that exits with `code`. What is given back says how it did.
+    pub(crate) async fn abort(&mut self, code: i32) -> Answer<oneshot::Receiver<Answer<Aborted>>> {
         self.open().await?;
         let (tell, told) = oneshot::channel();
         match &mut self.run {
             Some(run) => {
-                run.stopped = Some(StoppedBy::Person);
+                if run.stopped.replace(StoppedBy::Person).is_none() {
+                    run.aborted_code.store(code, Ordering::SeqCst);
+                }
                 run.aborting.push(tell);
                 run.abort.cancel();
             }

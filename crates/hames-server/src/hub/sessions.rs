@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use hames_protocol::api::*;
+use hames_protocol::closing::INTERRUPTED_CODE;
 use hames_protocol::{BlobSource, CallId, Part, Pending, PendingId, RunId, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, PageAt};
 
@@ -18,6 +20,8 @@ use crate::{Subscription, names, rows, view};
 const MAX_PAGE: usize = 1_000;
 /// Events read at once for a fold.
 const FOLD_PAGE: usize = 1_000;
+/// What a process can exit with; 0 would say that nothing was stopped.
+const EXIT_CODES: RangeInclusive<i32> = 1..=255;
 
 /// Hands a method of the actor to it.
 macro_rules! in_session {
@@ -206,8 +210,13 @@ impl Hub {
     }
 
     /// Ends what goes on. Returns when it has ended.
-    pub async fn abort(&self, id: &SessionId, _abort: Abort) -> Answer<Aborted> {
-        let ended = in_session!(self, id, |actor| actor.abort())?;
+    pub async fn abort(&self, id: &SessionId, abort: Abort) -> Answer<Aborted> {
+        let code = abort.exit_code.unwrap_or(INTERRUPTED_CODE);
+        if !EXIT_CODES.contains(&code) {
+            let why = format!("{code} is no exit code of a run that was stopped. Give one from 1 to 255, or none.");
+            return Err(refuse(ApiErrorCode::Invalid, why));
+        }
+        let ended = in_session!(self, id, |actor| actor.abort(code))?;
         let gone = || refuse(ApiErrorCode::Internal, "The session was closed before its run had ended.");
         ended.await.unwrap_or_else(|_| Err(gone()))
     }

@@ -77,7 +77,7 @@ async fn the_first_answer_holds_and_others_are_told_whose_it_was() {
 #[tokio::test]
 async fn a_stop_and_a_restart_answer_what_waits() {
     let (bed, call, digest) = waiting().await;
-    bed.hub.abort(&bed.id, Abort { scope: AbortScope::Foreground }).await.unwrap();
+    bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
     assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().approvals, []);
     let late = bed.hub.answer_approval(&bed.id, &call, answer(&digest, Decision::Once, "web")).await.unwrap_err();
     assert_eq!(late.code, ApiErrorCode::NotFound);

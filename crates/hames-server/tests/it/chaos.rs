@@ -105,7 +105,7 @@ async fn case(seed: u64) {
                 bed.hub.pause(&bed.id, PausePending { paused }).await.unwrap();
             }
             9 if random.below(4) == 0 => {
-                let aborted = bed.hub.abort(&bed.id, Abort { scope: AbortScope::Foreground }).await.unwrap();
+                let aborted = bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
                 for back in aborted.returned {
                     known.get_mut(&back.id).unwrap().gone = true;
                 }

@@ -94,7 +94,7 @@ async fn stop_gives_steers_back_and_lets_the_queue_wait() {
         for (text, delivery) in [("s1", Steer), ("q1", Queue), ("s2", Steer), ("q2", Queue)] {
             bed.send(text, delivery).await;
         }
-        let aborted = bed.hub.abort(&bed.id, Abort { scope: AbortScope::Foreground }).await.unwrap();
+        let aborted = bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
         assert_eq!((texts(&aborted.returned), aborted.queued), (vec!["s1".into(), "s2".into()], 2), "{moment:?}");
         assert!(aborted.run.is_some());
         let view = bed.quiet().await;
@@ -108,8 +108,31 @@ async fn stop_gives_steers_back_and_lets_the_queue_wait() {
         bed.hub.pause(&bed.id, PausePending { paused: false }).await.unwrap();
         bed.quiet().await;
         assert_eq!(bed.said().await, ["go", "now", "q1", "q2"]);
-        let nothing = bed.hub.abort(&bed.id, Abort { scope: AbortScope::Foreground }).await.unwrap();
+        let nothing = bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
         assert_eq!((nothing.run, nothing.returned, nothing.queued), (None, vec![], 0));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_stopped_says_what_its_command_exits_with() {
+    for (codes, said) in [(&[None][..], 130), (&[Some(143)], 143), (&[Some(129), Some(143), None], 129)] {
+        let bed = at(Moment::InTool).await;
+        for wrong in [0, -1, 256] {
+            let refused =
+                bed.hub.abort(&bed.id, Abort { exit_code: Some(wrong), ..Abort::default() }).await.unwrap_err();
+            assert_eq!(refused.code, ApiErrorCode::Invalid, "{refused}");
+        }
+        let aborting = codes.iter().map(|code| bed.hub.abort(&bed.id, Abort { exit_code: *code, ..Abort::default() }));
+        for aborted in futures_util::future::join_all(aborting).await {
+            aborted.unwrap();
+        }
+        bed.quiet().await;
+        let log = bed.log().await;
+        let done = log.iter().find_map(|envelope| match &envelope.event {
+            Event::RunDone(done) => Some((done.result, done.exit_code)),
+            _ => None,
+        });
+        assert_eq!(done, Some((RunResult::Interrupted, said)), "{codes:?}");
     }
 }
 
@@ -142,7 +165,7 @@ async fn an_abort_that_meets_a_steer_leaves_it_in_exactly_one_place() {
         for _ in 0..yields {
             tokio::task::yield_now().await;
         }
-        let aborted = bed.hub.abort(&bed.id, Abort { scope: AbortScope::All }).await.unwrap();
+        let aborted = bed.hub.abort(&bed.id, Abort { scope: AbortScope::All, ..Abort::default() }).await.unwrap();
         let view = bed.quiet().await;
         let said = bed.said().await;
         let places = [said.contains(&"use no npm".to_owned()), !aborted.returned.is_empty(), !view.pending.is_empty()];

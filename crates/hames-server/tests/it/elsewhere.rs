@@ -35,7 +35,7 @@ async fn a_session_of_another_process_is_followed_and_taken_when_it_is_free() {
         bed.hub.send(&id, message("go", Delivery::Queue)).await.err().unwrap(),
         bed.hub.rename(&id, RenameSession { name: "x".into() }).await.err().unwrap(),
         bed.hub.pause(&id, PausePending { paused: true }).await.err().unwrap(),
-        bed.hub.abort(&id, Abort { scope: AbortScope::All }).await.err().unwrap(),
+        bed.hub.abort(&id, Abort { scope: AbortScope::All, ..Abort::default() }).await.err().unwrap(),
         bed.hub.delete(&id).await.unwrap_err(),
     ] {
         assert_eq!(refused.code, ApiErrorCode::HeldElsewhere);

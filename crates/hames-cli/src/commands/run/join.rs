@@ -358,7 +358,8 @@ impl Watching<'_, '_> {
             say("hames: the run goes on; it was not begun by this message");
             return Ok(true);
         }
-        match client.abort(session, &Abort { scope: AbortScope::Foreground }).await {
+        let abort = Abort { scope: AbortScope::Foreground, exit_code: Some(self.left.exit_code) };
+        match client.abort(session, &abort).await {
             Ok(_) => Ok(false),
             // Without a run there is nothing to end, and its last event has come or is coming.
             Err(error) if matches!(error.code(), Some(ApiErrorCode::NotFound | ApiErrorCode::Stale)) => Ok(false),
