@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use hames_agent::{Nobody, Ports, Session, SystemClock, Watch};
-use hames_protocol::api::ChangePathsGiven;
+use hames_protocol::api::{ApiErrorCode, ChangePathsGiven};
 use hames_protocol::{ChangeKind, SessionState};
 use hames_store::{SessionInfo, Store};
 use hames_tools::{Finished, FsProvider};
@@ -201,7 +201,19 @@ impl Command<'_> {
         if let Some(client) = server_of(self.store, self.home, &info.id).await? {
             let open = changes.open(state, &[]).await?;
             let wanted = ChangePathsGiven { paths: places.to_vec() };
-            let done = client.apply_changes(&info.id, &wanted).await?;
+            let done = match client.apply_changes(&info.id, &wanted).await {
+                Ok(done) => done,
+                // What does not fit the disk is seen here as well as there, and said in the same words.
+                Err(error) if error.code() == Some(ApiErrorCode::Stale) => {
+                    let wrong =
+                        changes.open(state, places).await?.into_iter().filter_map(|change| {
+                            Some(Mismatch { path: change.path.clone(), reason: change.mismatch? })
+                        });
+                    let wrong: Vec<_> = wrong.collect();
+                    return if wrong.is_empty() { Err(error.into()) } else { self.refused(info, &wrong) };
+                }
+                Err(error) => return Err(error.into()),
+            };
             let left = done.left.into_iter().map(|(path, reason)| Mismatch { path, reason }).collect::<Vec<_>>();
             self.settled(info, "applied", &done.paths, &open)?;
             return self.left_alone(info, &left);
