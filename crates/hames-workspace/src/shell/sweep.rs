@@ -23,6 +23,10 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How long killing is repeated while processes keep appearing or do not die (they may hang in the kernel).
 const KILL_LIMIT: Duration = Duration::from_secs(3);
 
+/// How often it is repeated at least: on a machine so busy that a look at the process table takes its time, the time
+/// alone says nothing about who does not die.
+const KILL_LOOKS: u32 = 8;
+
 /// The longest pause between two looks at the process table.
 const LOOK_PAUSE: Duration = Duration::from_millis(40);
 
@@ -81,43 +85,41 @@ impl Targets {
     /// Ends them all: asks, waits up to `grace`, then kills until two looks in a row find nobody (one look can miss a
     /// process that is just executing). Returns how many are left.
     pub(super) fn end(&self, grace: Duration) -> usize {
-        let asked = self.members();
-        for &pid in &asked {
-            // Gone already is as good. A stopped process handles the signal only once it continues.
-            let _ = process::kill_process(pid, Signal::TERM);
-            let _ = process::kill_process(pid, Signal::CONT);
-        }
-        if !asked.is_empty() {
-            self.wait_until_gone(grace);
+        let mut asked = self.members();
+        let start = Instant::now();
+        while !asked.is_empty() && start.elapsed() < grace {
+            for &pid in &asked {
+                // Gone already is as good. A stopped process handles the signal only once it continues.
+                let _ = process::kill_process(pid, Signal::TERM);
+                let _ = process::kill_process(pid, Signal::CONT);
+            }
+            if !wait_until_gone(&asked, grace.saturating_sub(start.elapsed())) {
+                break;
+            }
+            // Whoever was started meanwhile is asked too.
+            asked = self.members();
         }
         self.kill(Looks { saw_nobody: asked.is_empty() })
-    }
-
-    fn wait_until_gone(&self, limit: Duration) {
-        let start = Instant::now();
-        let mut pause = Duration::from_millis(2);
-        while start.elapsed() < limit && !self.members().is_empty() {
-            std::thread::sleep(pause.min(limit.saturating_sub(start.elapsed())));
-            pause = (pause * 2).min(LOOK_PAUSE);
-        }
     }
 
     fn kill(&self, mut looks: Looks) -> usize {
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
+        let mut looked = 0;
         loop {
             for &leader in &self.sessions {
                 // At once for the whole group: nobody in it can fork away from this signal.
                 let _ = process::kill_process_group(leader, Signal::KILL);
             }
             let members = self.members();
+            looked += 1;
             for &pid in &members {
                 let _ = process::kill_process(pid, Signal::KILL);
             }
             if members.is_empty() && looks.saw_nobody {
                 return 0;
             }
-            if start.elapsed() > KILL_LIMIT {
+            if start.elapsed() > KILL_LIMIT && looked >= KILL_LOOKS {
                 return members.len();
             }
             looks.saw_nobody = members.is_empty();
@@ -150,6 +152,21 @@ impl Targets {
             && sys::session_of(pid).is_some_and(|session| self.sessions.contains(&session))
             && !is_dead(pid)
     }
+}
+
+/// Waits for the end of these; `false` where some are still there after that time. Only they are looked at: the whole
+/// process table costs a read for every process of the machine, and several commands may be ended at once.
+fn wait_until_gone(pids: &[Pid], limit: Duration) -> bool {
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(2);
+    while pids.iter().any(|&pid| !is_dead(pid)) {
+        if start.elapsed() >= limit {
+            return false;
+        }
+        std::thread::sleep(pause.min(limit.saturating_sub(start.elapsed())));
+        pause = (pause * 2).min(LOOK_PAUSE);
+    }
+    true
 }
 
 /// Whether a process group still has anybody in it.

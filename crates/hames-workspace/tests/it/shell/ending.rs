@@ -106,6 +106,21 @@ async fn a_polite_child_may_clean_up() {
 }
 
 #[tokio::test]
+async fn who_is_started_while_the_others_end_is_asked_too() {
+    let bed = Bed::new();
+    let late = "trap 'echo asked; exit 0' TERM; : > late; sleep 300 & wait";
+    std::fs::write(bed.path().join("late.sh"), late).unwrap();
+    let starts_it = "setsid sh late.sh & while [ ! -e late ]; do :; done; exit 0";
+    let mut request = bed.request(&format!("trap '{starts_it}' TERM; echo ready; sleep 300 & wait"));
+    let cancel = request.cancel.clone();
+    request.timeout = super::LONG;
+    let outcome = bed.shell.run(request, &mut |_| cancel.cancel()).await.unwrap();
+    assert_eq!(outcome.end, ShellEnd::Cancelled);
+    assert!(text(&outcome).contains("asked"), "{}", text(&outcome));
+    assert_eq!(marked(bed.path()), []);
+}
+
+#[tokio::test]
 async fn a_cancel_before_the_start_runs_nothing() {
     let bed = Bed::new();
     let mut request = bed.request("touch ran");
