@@ -441,10 +441,12 @@ fn results_of(config: &str, lines: &[String]) -> (User, Vec<String>) {
     let made = std::process::Command::new("sh").args(["-c", git]).current_dir(user.project()).status().unwrap();
     assert!(made.success());
     user.write_config(config);
-    user.ok(&run(&["go"]));
+    // One refusal after the other is what is asked for here, and what the guard ends.
+    user.ok(&run(&["--guard", "off", "go"]));
     let last: Value = serde_json::from_slice(&provider.requests().last().unwrap().raw).unwrap();
     let results = last["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
-    let results = results.map(|message| message["content"].to_string()).collect();
+    let results: Vec<String> = results.map(|message| message["content"].to_string()).collect();
+    assert_eq!(results.len(), lines.len(), "each has a result");
     (user, results)
 }
 

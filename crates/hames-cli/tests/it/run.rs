@@ -525,7 +525,8 @@ fn tools_stay_in_the_folder_and_never_reach_the_home_of_hames() {
     }
     let provider = hames_testkit::blocking(script.turn(Turn::text("ok"))).unwrap();
     let user = user.var("OPENAI_BASE_URL", &provider.base_url());
-    let mut command = user.command(&["run", "--json", "--mode", "build", "x"]);
+    // One refusal after the other is what is asked for here, and what the guard ends.
+    let mut command = user.command(&["run", "--json", "--mode", "build", "--guard", "off", "x"]);
     let ended = crate::kit::Ended::of(command.env("HAMES_HOME", &home).output().unwrap());
     assert_eq!(ended.code, 0, "{ended:?}");
     let types = ended.types();

@@ -85,7 +85,8 @@ impl Life {
         let args = self.args("go on");
         let when = When::choose(aim, dice);
         let death = run_and_strike(&self.story.user, &args, Blow::Kill, when, || self.story.nap_is_alive());
-        assert!(death.was_killed() || death.status.success(), "{}", death.status);
+        let last = || death.lines.iter().filter(|line| line.contains("\"nudge\"")).take(3).collect::<Vec<_>>();
+        assert!(death.was_killed() || death.status.success(), "{}\n{:?}", death.status, last());
         let log = self.read_log();
         printed_is_kept(&death.lines, &log);
         self.story.files_agree_with(&log);

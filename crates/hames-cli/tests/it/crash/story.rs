@@ -72,6 +72,11 @@ pub(super) fn long_text() -> String {
     text.trim_end().to_owned()
 }
 
+/// What is thought before it: enough for many pieces, and never the same twice, which the guard would cut.
+fn thoughts() -> String {
+    (0..60).map(|n| format!("part{n} decides what becomes of part{}. ", n * 7 + 1)).collect()
+}
+
 /// The mark a command leaves.
 pub(super) fn mark(command: &str) -> Option<&str> {
     command.strip_prefix("echo ")?.split_once(" >> marks").map(|(mark, _)| mark)
@@ -92,7 +97,7 @@ fn next(request: &ChatRequest, nap: &str) -> Turn {
     }
     match taken {
         0 => Turn::new()
-            .reasoning("What is there decides what to do. ".repeat(60))
+            .reasoning(thoughts())
             .then_text(long_text())
             .then_call("Read", json!({"path": "big.txt"}))
             .then_call("Read", json!({"path": "toggle.txt"}))

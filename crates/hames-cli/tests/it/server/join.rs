@@ -1,12 +1,11 @@
 //! `hames run` in a session that the server holds: the same events, the same output, the same codes.
 
-use hames_client::News;
 use hames_protocol::api::PausePending;
 use hames_protocol::{Delivery, Mode};
 use hames_testkit::{ChatRequest, Gate, Provider, Script, Turn};
 use serde_json::{Value, json};
 
-use super::{Server, client, log, message, session, wait};
+use super::{Server, client, hold, log, message, session, wait};
 use crate::kit::{Ended, PATIENCE, User, body_text, signal, until};
 use crate::tty::Terminal;
 
@@ -16,21 +15,6 @@ const PNG: &[u8] = &[
     2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 0x0c, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0,
     0, 3, 1, 1, 0, 0xc9, 0xfe, 0x92, 0xef, 0, 0, 0, 0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
-
-/// Makes the server hold the session: somebody looks at it.
-fn hold(user: &User, name: &str) {
-    let sessions = user.sessions();
-    let id = sessions.iter().find(|session| session["name"] == name).unwrap()["id"].as_str().unwrap().to_owned();
-    wait(async {
-        let mut news = client(user).await.events(&id.as_str().into(), 0);
-        while news.next().await.unwrap() != News::Connected {}
-    });
-    until("the server's hold", || {
-        let sessions = user.sessions();
-        let session = sessions.iter().find(|session| session["name"] == name).unwrap();
-        session["held_by"].as_str().is_some_and(|by| by.starts_with("hames server"))
-    });
-}
 
 /// What the model does in the second run: it looks, edits, runs, and is refused something.
 fn work() -> Script {
@@ -215,7 +199,8 @@ fn control_c_ends_the_run_in_the_server() {
         signal(&child, name);
         let ended = Ended::of(child.wait_with_output().unwrap());
         assert_eq!(ended.code, code, "{ended:?}");
-        assert_eq!(ended.event("run.done")["result"], "interrupted");
+        let done = ended.event("run.done");
+        assert_eq!((&done["result"], &done["exit_code"]), (&json!("interrupted"), &json!(code)));
         assert_eq!(log(&user, "s").types().last().map(String::as_str), Some("run.done"));
         let command = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
         until("the command's end", || !super::is_alive(command));
@@ -347,7 +332,8 @@ fn a_changed_configuration_holds_for_the_next_run() {
     user.write("AGENTS.md", "speak of pears");
     assert_eq!(user.ok(&["run", "-c", "three"]).out, "from the second\n");
     let asked = body_text(second.requests().last().unwrap());
-    assert!(asked.contains("pears") && !asked.contains("apples"), "{asked}");
+    // The head stays as the session began with it; the run's note says what has changed.
+    assert!(asked.rfind("speak of pears") > asked.rfind("speak of apples"), "{asked}");
     user.write_config("{");
     let broken = user.run(&["run", "-c", "four"]);
     assert_eq!(broken.code, 2, "{broken:?}");

@@ -1,15 +1,17 @@
 //! Starting, stopping, and what is in between when nothing is.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
-use hames_protocol::Delivery;
-use hames_protocol::Mode;
+use hames_client::Starter;
+use hames_protocol::api::{API_VERSION, ApiVersion};
+use hames_protocol::{Delivery, Mode};
 use hames_testkit::{Gate, Script, Turn};
 use serde_json::json;
 
-use super::{Server, client, is_alive, log, message, pid_of, send, session, wait};
+use super::{Server, client, finder, is_alive, log, message, pid_of, send, session, wait};
 use crate::kit::{Ended, PATIENCE, User, until};
 
 #[test]
@@ -224,4 +226,73 @@ fn a_folder_neither_starts_nor_moves_the_server() {
     until("the run's end", || log(&user, "s").types().last().is_some_and(|last| last == "run.done"));
     assert_eq!(log(&user, "s").event("text.done")["text"], "from the real one");
     assert_eq!((stub.connections(), user.project().join("PWNED").exists()), (0, false));
+}
+
+#[test]
+fn the_second_signal_ends_the_server_at_once_and_the_next_one_closes_what_it_left() {
+    // A command that will not end by being asked keeps the server for a while after the first signal.
+    let script = Script::new()
+        .turn(Turn::call("Shell", json!({"command": "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"})))
+        .respond(|_| Turn::text("done"));
+    let (user, _provider) = User::with(script);
+    let server = user.start(&["serve", "--foreground"]);
+    until("the server's answer", || user.run(&["server", "status"]).code == 0);
+    wait(async {
+        let client = client(&user).await;
+        let id = session(&client, &user.project(), "s", Mode::Build).await;
+        message(&client, &id, "stay", Delivery::Queue).await;
+    });
+    let pid_file = user.project().join("pid");
+    until("the command's start", || std::fs::read_to_string(&pid_file).is_ok_and(|pid| pid.ends_with('\n')));
+    let command = std::fs::read_to_string(&pid_file).unwrap().trim().parse().unwrap();
+    send(server.id(), "TERM");
+    send(server.id(), "INT");
+    let ended = Ended::of(server.wait_with_output().unwrap());
+    assert_eq!(ended.code, 130, "{ended:?}");
+    until("the command's end", || !is_alive(command));
+    assert!(log(&user, "s").types().iter().all(|name| name != "run.done"));
+    // Nobody is left in the way, and whoever takes the session next closes what was open.
+    user.ok(&["run", "-s", "s", "again"]);
+    let log = log(&user, "s");
+    let ends: Vec<_> = log.json().into_iter().filter(|line| line["event"]["type"] == "run.done").collect();
+    assert_eq!((&ends[0]["event"]["result"], &ends[1]["event"]["result"]), (&json!("interrupted"), &json!("complete")));
+    assert!(log.event("tool.error")["error"].as_str().unwrap().contains("Outcome unknown"), "{log:?}");
+}
+
+/// Starts servers as `hames run` does.
+fn starter(user: &User) -> Starter {
+    let command = user.command(&["serve"]);
+    let (program, folder) = (command.get_program().to_owned(), user.project());
+    let vars: Vec<_> = command.get_envs().filter_map(|(k, v)| Some((k.to_owned(), v?.to_owned()))).collect();
+    Arc::new(move || {
+        let mut command = Command::new(&program);
+        command.arg("serve").env_clear().envs(vars.clone()).current_dir(&folder).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn()
+    })
+}
+
+#[test]
+fn an_older_server_is_replaced_when_it_is_idle_and_used_while_it_is_busy() {
+    let gate = Gate::new();
+    let (user, provider) = User::with(Script::new().turn(Turn::text("done at last").gate_head(gate.clone())));
+    let server = Server::start(&user, &[]);
+    // A client of the next version of the API; the server is the older one to it.
+    let newer = ApiVersion { minor: API_VERSION.minor + 1, ..API_VERSION };
+    let finder = || finder(&user).starting(starter(&user)).speaking(newer);
+    wait(async {
+        let client = client(&user).await;
+        let id = session(&client, &user.project(), "s", Mode::Analyze).await;
+        message(&client, &id, "go", Delivery::Queue).await;
+    });
+    assert!(provider.has_requests_within(1, PATIENCE));
+    let found = wait(async { finder().connect_or_start().await.unwrap() });
+    assert_eq!((found.health.pid, found.started), (server.pid, false));
+    assert!(found.note().unwrap().contains("busy"), "{:?}", found.note());
+    gate.open();
+    until("the run's end", || log(&user, "s").types().last().is_some_and(|last| last == "run.done"));
+    let found = wait(async { finder().connect_or_start().await.unwrap() });
+    until("the older one's end", || !is_alive(server.pid));
+    assert!(found.started && found.health.pid != server.pid, "{found:?}");
+    assert_eq!(pid_of(&user), found.health.pid);
+    assert_eq!(log(&user, "s").event("run.done")["result"], "complete");
 }

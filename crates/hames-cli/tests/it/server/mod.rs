@@ -4,11 +4,14 @@ mod death;
 mod join;
 mod life;
 mod load;
+mod proxy;
+mod reconnect;
+mod through;
 mod titles;
 
 use std::path::Path;
 
-use hames_client::{Client, Finder, Place};
+use hames_client::{Client, Finder, News, Place};
 use hames_protocol::api::{CreateSession, SendMessage, Sent};
 use hames_protocol::{Delivery, Mode, Part, SessionId, Settings};
 
@@ -101,4 +104,19 @@ pub(super) async fn message(client: &Client, id: &SessionId, text: &str, deliver
 /// The log of a session.
 pub(super) fn log(user: &User, name: &str) -> Ended {
     user.ok(&["sessions", "show", name, "--json"])
+}
+
+/// Makes the server hold the session: somebody looks at it.
+pub(super) fn hold(user: &User, name: &str) {
+    let sessions = user.sessions();
+    let id = sessions.iter().find(|session| session["name"] == name).unwrap()["id"].as_str().unwrap().to_owned();
+    wait(async {
+        let mut news = client(user).await.events(&id.as_str().into(), 0);
+        while news.next().await.unwrap() != News::Connected {}
+    });
+    until("the server's hold", || {
+        let sessions = user.sessions();
+        let session = sessions.iter().find(|session| session["name"] == name).unwrap();
+        session["held_by"].as_str().is_some_and(|by| by.starts_with("hames server"))
+    });
 }
