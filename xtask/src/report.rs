@@ -20,8 +20,14 @@ pub(crate) fn commit() -> String {
     git(&["rev-parse", "HEAD"]) + if dirty { " with changes" } else { "" }
 }
 
+/// How much else the machine was doing: the mean number of processes that wanted to run in the last minute.
+fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
 /// Puts one part into the figures of the report there is, or into one of its own.
-pub(crate) fn add(kind: &str, part: &str, figures: Value) -> Result<PathBuf> {
+pub(crate) fn add(kind: &str, part: &str, mut figures: Value) -> Result<PathBuf> {
+    (figures["commit"], figures["load"]) = (json!(commit()), json!(load()));
     let path = root().join(format!("bench/reports/{kind}.json"));
     let known = std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let Some(mut report) = known.filter(|report| report["figures"].is_object()) else {
@@ -40,6 +46,7 @@ pub(crate) fn write(kind: &str, figures: Value) -> Result<PathBuf> {
         "commit": git(&["rev-parse", "HEAD"]),
         "uncommitted_changes": !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty(),
         "unix_time": at,
+        "load": load(),
         "cores": std::thread::available_parallelism().map_or(0, usize::from),
         "figures": figures,
     });

@@ -93,6 +93,7 @@ pub(super) fn measure(floor: &Contender, hames: &Contender, kit: &Kit, mock: &Mo
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (client, session) = runtime.block_on(find(hames.home()))?;
     let attach = (0..ATTACHES).map(|_| runtime.block_on(attach_ms(hames.home(), &session))).collect::<Result<_>>()?;
+    let attached_rss_mb = server.rss_mb()?;
     let paced = json!({"scenario": "tokens", "n": DELTAS, "delay_us": DELTA_US, "tool": "any"});
     let hello = floor.run(kit, mock, &json!({"scenario": "hello"}))?.cpu_s();
     let floor_cpu = floor.run(kit, mock, &paced)?.cpu_s() - hello;
@@ -107,6 +108,7 @@ pub(super) fn measure(floor: &Contender, hames: &Contender, kit: &Kit, mock: &Mo
     let served_cpu = server.cpu_s()? - before + own;
     Ok(json!({
         "idle_rss_mb": idle_rss_mb,
+        "attached_rss_mb": attached_rss_mb,
         "idle_wakeups": wakeups,
         "attach_ms": median(attach),
         "paced_floor_cpu_s": floor_cpu,
@@ -120,6 +122,7 @@ pub(super) fn limits(figures: &Value) -> Vec<Value> {
     let of = |what: &str| figures[what].as_f64().unwrap_or(f64::NAN);
     vec![
         limit("idle server RSS <= 25 MB", of("idle_rss_mb"), 25.0),
+        limit("the same after attaches <= 25 MB", of("attached_rss_mb"), 25.0),
         limit("idle server, wake-ups in 10 s <= 0", of("idle_wakeups"), 0.0),
         limit("attach and first event <= 30 ms", of("attach_ms"), 30.0),
         limit("500 deltas/s end to end <= 2.5 x floor", of("paced_cpu_s"), 2.5 * of("paced_floor_cpu_s")),
