@@ -105,14 +105,14 @@ impl Actor {
         for name in names::numbered(&wanted) {
             match self.record(vec![SessionRenamed { name: name.clone() }.into()]).await {
                 Err(why) if why.code == ApiErrorCode::Busy => {}
-                Ok(_) => return self.improve_name(name, wanted).await,
+                Ok(_) => return self.improve_name(name, text_of(parts)),
                 Err(_) => return,
             }
         }
     }
 
     /// Asks for a better name where that is switched on; nobody waits for it.
-    async fn improve_name(&mut self, name: String, first_message: String) {
+    fn improve_name(&self, name: String, first_message: String) {
         let Some(own) = &self.own else { return };
         let (folder, settings) = {
             let state = own.journal.state();
@@ -197,4 +197,13 @@ impl Actor {
 
 fn delivered(id: &PendingId) -> hames_protocol::api::ApiError {
     refuse(ApiErrorCode::NotFound, format!("Message {id} does not wait any more: it was delivered or withdrawn."))
+}
+
+/// What a message says in words.
+fn text_of(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Image { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

@@ -32,7 +32,7 @@ impl Actor {
         let own = self.own.as_mut().and_then(|own| Some((own.session.take()?, own.journal.state().settings.clone())));
         let Some((mut session, settings)) = own else { return Ok(told) };
         let control = RunControl { abort: CancellationToken::new(), ..RunControl::default() };
-        let abort = control.abort.clone();
+        let (abort, aborted_code) = (control.abort.clone(), Arc::clone(&control.aborted_code));
         let (mut agent, shell) = (prepared.agent, prepared.shell);
         let task = tokio::spawn(async move {
             let done = Box::pin(session.compact(&mut agent, &control, watch)).await;
@@ -46,6 +46,7 @@ impl Actor {
             task,
             inbox: Arc::new(RunInbox::new(None, [])),
             abort,
+            aborted_code,
             stopped: None,
             aborting: Vec::new(),
             settings,

@@ -31,9 +31,10 @@ async fn a_session_is_named_after_its_first_message_unless_somebody_named_it() {
 
 #[tokio::test]
 async fn a_better_name_comes_by_itself_where_it_is_switched_on() {
-    let bed = Bed::with(false, |host| host.title = Some("Parser fixes".into())).await;
+    let bed = Bed::with(false, |host| host.title = Some("Parser: {message}".into())).await;
     let mut client = bed.hub.attach(&bed.id, None).await.unwrap();
-    bed.send("please look at this", Delivery::Queue).await;
+    // The whole of it is told, not only the line that was the name.
+    bed.send("please look\nat all of this", Delivery::Queue).await;
     let mut names = Vec::new();
     while names.len() < 2 {
         for news in client.next().await.unwrap().unwrap() {
@@ -42,7 +43,7 @@ async fn a_better_name_comes_by_itself_where_it_is_switched_on() {
             }
         }
     }
-    assert_eq!(names, ["please look at this", "Parser fixes"]);
+    assert_eq!(names, ["please look", "Parser: please look at all of this"]);
 }
 
 #[tokio::test]

@@ -293,8 +293,8 @@ impl Host for TestHost {
         let files = LocalFs::new(folder, LocalFsOptions::default());
         Ok(Arc::new(files.map_err(|e| Failure::new(ErrorClass::Configuration, e.to_string()))?))
     }
-    async fn title(&self, _: &Settings, _: &str) -> Option<String> {
-        self.title.clone()
+    async fn title(&self, _: &Settings, first_message: &str) -> Option<String> {
+        self.title.as_ref().map(|title| title.replace("{message}", first_message))
     }
     async fn models(&self) -> Result<Models, Failure> {
         Ok(Models { models: Vec::new(), default: None })
