@@ -26,7 +26,7 @@ const STAYING: &[&str] = &[
     "yes >/dev/null & echo ready; yes",
     "nohup setsid sleep 300 >/dev/null 2>&1 & disown; echo ready; sleep 300",
     "echo ready; exec sleep 300",
-    "kill -STOP $$ & echo ready; sleep 300",
+    "echo ready; kill -STOP $$ & sleep 300",
     "sleep 300 | sleep 300 | (trap '' TERM; echo ready; cat; sleep 300)",
 ];
 
