@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use hames_agent::{Agent, Clock};
 use hames_protocol::api::{Configuration, Models, Providers, RunTerms};
 use hames_protocol::{Approver, Failure, InstructionFile, ModelInfo, SessionId, SessionState, Settings};
+use hames_store::VacuumThresholds;
 use hames_tools::{FsProvider, ShellProvider};
 
 /// What a run is prepared from.
@@ -68,6 +69,11 @@ pub trait Host: Send + Sync + 'static {
     /// session's first run, and never waited for.
     async fn title(&self, _effective: &Settings, _first_message: &str) -> Option<String> {
         None
+    }
+
+    /// From when on making the database smaller is suggested.
+    fn vacuum_thresholds(&self) -> VacuumThresholds {
+        VacuumThresholds::default()
     }
 
     /// The models one can choose.

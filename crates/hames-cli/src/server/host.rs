@@ -14,7 +14,7 @@ use hames_model::ChatModel;
 use hames_protocol::api::{Configuration, ModelRow, Models, ProviderRow, Providers, RunAnswers, RunTerms};
 use hames_protocol::{Approver, Failure, ModelInfo, NobodyAnswers, Settings};
 use hames_server::{Host, PreparedRun, RunJob};
-use hames_store::Store;
+use hames_store::{Store, VacuumThresholds};
 use hames_tools::{FsProvider, LockTable};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 
@@ -164,6 +164,10 @@ impl Host for Program {
             failure(Stop::usage(format!("the folder {} cannot be used: {error}", folder.display())))
         })?;
         Ok(Arc::new(files))
+    }
+
+    fn vacuum_thresholds(&self) -> VacuumThresholds {
+        self.live.now().map(|config| config.file.vacuum).unwrap_or_default()
     }
 
     fn mask(&self, text: String) -> String {

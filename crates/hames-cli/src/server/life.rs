@@ -102,6 +102,8 @@ pub(crate) fn live(live: Live, options: &Options, up: impl FnOnce(&Up)) -> Resul
         serving.close();
         tracing::info!(target: "hames::server", pid = note.pid, %socket, listen = listen.as_deref().unwrap_or("-"), "answers");
         up(&Up { socket, listen });
+        // Said in the log, if it is so.
+        hub.suggests_vacuum();
         until_stopped(&hub, &signals, idle_exit).await;
         closing.cancel();
         serving.wait().await;

@@ -168,6 +168,8 @@ api! {
         seq: u64,
         /// Events that went.
         removed: u64,
+        /// Whether making the database smaller is worth its time now.
+        #[serde(default)] suggest_vacuum: bool,
     }
 }
 api! {
@@ -211,6 +213,10 @@ api! {
     SearchResults {
         /// The newest first.
         results: Vec<SearchResult>,
+        /// Where a search took too long: only what was said at this time (Unix milliseconds) or later was looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")] since: Option<u64>,
+        /// Whether something was said that cannot be found yet. It can be a moment later.
+        #[serde(default)] behind: bool,
     }
 }
 api! {

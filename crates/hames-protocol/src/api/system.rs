@@ -58,6 +58,8 @@ api! {
         #[serde(default, skip_serializing_if = "Option::is_none")] listen: Option<String>,
         /// Whether a stop was asked for and it only waits for its runs.
         #[serde(default)] stopping: bool,
+        /// Whether making the database smaller is worth its time: true after much was cut or deleted.
+        #[serde(default)] suggest_vacuum: bool,
     }
 }
 api! {

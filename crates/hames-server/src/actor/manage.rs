@@ -1,6 +1,7 @@
 //! A session as a thing: looked at, named, set, deleted.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hames_protocol::api::{
     ApiErrorCode, BranchSession, ChangeSettings, CutSession, RenameSession, SessionActivity, SessionCutDone,
@@ -85,6 +86,7 @@ impl Actor {
         blocking(move || store.delete_held(own.lease)).await?.map_err(refused)?;
         self.gone = true;
         self.channel.close(Some(refuse(ApiErrorCode::NotFound, "The session was deleted.")));
+        let _ = self.suggests_vacuum().await?;
         Ok(())
     }
 
@@ -92,7 +94,14 @@ impl Actor {
     pub(crate) async fn cut(&mut self, at: CutSession) -> Answer<SessionCutDone> {
         self.session("cutting").await?;
         let done = self.rewrite(move |store, lease, now| store.cut(lease, at.from_seq, now)).await?;
-        Ok(SessionCutDone { seq: done.seq, removed: done.removed })
+        let suggest_vacuum = self.suggests_vacuum().await?;
+        Ok(SessionCutDone { seq: done.seq, removed: done.removed, suggest_vacuum })
+    }
+
+    /// Looks, and says in the log, whether a vacuum is worth its time by now.
+    async fn suggests_vacuum(&self) -> Answer<bool> {
+        let hub = Arc::clone(&self.hub);
+        blocking(move || hub.suggests_vacuum()).await
     }
 
     /// Puts the session into another folder.

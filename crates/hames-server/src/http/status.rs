@@ -49,6 +49,7 @@ impl App {
             socket: self.info.socket.clone(),
             listen: self.info.listen.clone(),
             stopping: self.hub.is_stopping(),
+            suggest_vacuum: self.hub.suggests_vacuum(),
         }
     }
 }

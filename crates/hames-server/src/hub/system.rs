@@ -4,10 +4,10 @@ use std::path::Path;
 
 use hames_protocol::SessionId;
 use hames_protocol::api::*;
-use hames_store::VacuumThresholds;
+use hames_store::{SEARCH_PATIENCE, Searched};
 
-use super::Hub;
 use super::sessions::canonical;
+use super::{Hub, Inner};
 use crate::refusal::{Answer, blocking, failed, refuse, refused};
 use crate::rows;
 
@@ -15,7 +15,8 @@ impl Hub {
     /// Where all words occur in messages, answers and labels of calls, the newest first.
     pub async fn search(&self, query: &str, folder: Option<&Path>, limit: usize) -> Answer<SearchResults> {
         let (store, query, folder) = (self.inner.store.clone(), query.to_owned(), folder.map(canonical));
-        let hits = blocking(move || store.search(&query, folder.as_deref(), limit)).await?.map_err(refused)?;
+        let search = move || store.search_within(&query, folder.as_deref(), limit, SEARCH_PATIENCE);
+        let Searched { hits, is_behind, since } = blocking(search).await?.map_err(refused)?;
         let results = hits.into_iter().map(|hit| SearchResult {
             session: rows::row(hit.session, SessionActivity::Idle, None),
             seq: hit.seq,
@@ -27,7 +28,7 @@ impl Hub {
             text: hit.snippet,
             highlights: hit.highlights,
         });
-        Ok(SearchResults { results: results.collect() })
+        Ok(SearchResults { results: results.collect(), since, behind: is_behind })
     }
 
     /// The models one can choose.
@@ -55,8 +56,13 @@ impl Hub {
             sessions: stats.sessions,
             events: stats.events,
             blob_bytes: stats.row_blob_bytes.saturating_add(stats.file_blob_bytes),
-            suggest_vacuum: VacuumThresholds::default().suggest(stats.space),
+            suggest_vacuum: self.inner.host.vacuum_thresholds().suggest(stats.space),
         })
+    }
+
+    /// Whether giving unused space of the database back is worth its time.
+    pub fn suggests_vacuum(&self) -> bool {
+        self.inner.suggests_vacuum()
     }
 
     /// Gives unused space of the database back. Busy while anything runs.
@@ -72,5 +78,21 @@ impl Hub {
         let done = blocking(move || store.vacuum(&idle)).await?.map_err(refused)?;
         let (before_bytes, after_bytes, duration_ms) = (done.before_bytes, done.after_bytes, done.duration_ms);
         Ok(Vacuumed { before_bytes, after_bytes, duration_ms })
+    }
+}
+
+impl Inner {
+    /// Whether a vacuum is worth its time, which the server's log says too. Asked at the start and after what makes the
+    /// database emptier. Reads one page.
+    pub(crate) fn suggests_vacuum(&self) -> bool {
+        let Ok(space) = self.store.free_space() else { return false };
+        let is_worth_it = self.host.vacuum_thresholds().suggest(space);
+        if is_worth_it {
+            tracing::info!(
+                target: "hames::server", bytes = space.bytes, free_bytes = space.free_bytes,
+                "`hames db vacuum` would make the database smaller"
+            );
+        }
+        is_worth_it
     }
 }

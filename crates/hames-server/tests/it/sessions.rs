@@ -2,6 +2,7 @@
 
 use hames_protocol::api::*;
 use hames_protocol::{Delivery, Event, Mode, Part, RunResult, Settings};
+use hames_store::VacuumThresholds;
 use serde_json::json;
 
 use crate::support::{Bed, Reply, texts, wait};
@@ -251,6 +252,31 @@ async fn a_session_can_be_cut_branched_moved_exported_and_imported_when_nothing_
     assert_eq!(stats.sessions, 3);
     assert!(bed.hub.vacuum().await.unwrap().after_bytes > 0);
     assert_eq!(bed.hub.search("third", None, 9).await.unwrap().results.len(), 2);
+}
+
+#[tokio::test]
+async fn a_smaller_database_is_suggested_after_a_cut_and_a_delete_until_it_is_made() {
+    let worth_it = VacuumThresholds { free_percent: 0, free_bytes: 100_000 };
+    let bed = Bed::with(false, |host| host.vacuum = worth_it).await;
+    assert!(!bed.hub.suggests_vacuum() && !bed.hub.database().await.unwrap().suggest_vacuum);
+    let long = "many words ".repeat(40_000);
+    for deleted in [false, true] {
+        bed.send("short", Delivery::Queue).await;
+        bed.quiet().await;
+        bed.send(&long, Delivery::Queue).await;
+        bed.quiet().await;
+        assert!(!bed.hub.suggests_vacuum());
+        if deleted {
+            bed.hub.delete(&bed.id).await.unwrap();
+        } else {
+            let log = bed.log().await;
+            let last = log.iter().rev().find(|e| matches!(e.event, Event::MessageUser(_))).and_then(|e| e.seq).unwrap();
+            assert!(bed.hub.cut(&bed.id, CutSession { from_seq: last }).await.unwrap().suggest_vacuum);
+        }
+        assert!(bed.hub.suggests_vacuum() && bed.hub.database().await.unwrap().suggest_vacuum);
+        bed.hub.vacuum().await.unwrap();
+        assert!(!bed.hub.suggests_vacuum());
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use hames_protocol::api::{
 };
 use hames_protocol::*;
 use hames_server::{Host, Hub, HubOptions, News, PreparedRun, RunJob};
-use hames_store::Store;
+use hames_store::{Store, VacuumThresholds};
 use hames_tools::{FsProvider, Policy, Tool, ToolCx, ToolFailure, ToolOutput};
 use hames_workspace::files::{LocalFs, LocalFsOptions};
 use hames_workspace::shell::ScriptedShell;
@@ -244,6 +244,7 @@ pub(crate) struct TestHost {
     /// Why no run can begin.
     pub(crate) refuses: Mutex<Option<Failure>>,
     pub(crate) title: Option<String>,
+    pub(crate) vacuum: VacuumThresholds,
     blobs: Mutex<Option<Arc<dyn BlobStore>>>,
 }
 
@@ -293,6 +294,9 @@ impl Host for TestHost {
         let files = LocalFs::new(folder, LocalFsOptions::default());
         Ok(Arc::new(files.map_err(|e| Failure::new(ErrorClass::Configuration, e.to_string()))?))
     }
+    fn vacuum_thresholds(&self) -> VacuumThresholds {
+        self.vacuum
+    }
     async fn title(&self, _: &Settings, first_message: &str) -> Option<String> {
         self.title.as_ref().map(|title| title.replace("{message}", first_message))
     }
@@ -335,6 +339,7 @@ impl Bed {
             asks: false,
             refuses: Mutex::default(),
             title: None,
+            vacuum: VacuumThresholds::default(),
             blobs: Mutex::default(),
         };
         change(&mut host);
