@@ -23,6 +23,16 @@ pub enum Effect {
         /// The last seq that is known; 0 for none.
         after: u64,
     },
+    /// Watch nothing any more.
+    Unwatch,
+    /// Show another session, or none: the app itself does it.
+    Show(Option<SessionId>),
+    /// Say something in the hint line: the app itself does it.
+    Say(String),
+    /// Switch the mouse on, or off so that the terminal selects by itself.
+    Mouse(bool),
+    /// The screen is not what it should be: draw everything anew.
+    Redraw,
     /// Be woken at this time (milliseconds of the app's clock), unless an earlier moment is set already.
     WakeAt(u64),
     /// Put text into the terminal's clipboard.

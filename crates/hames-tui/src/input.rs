@@ -4,7 +4,7 @@ use hames_protocol::Envelope;
 use hames_protocol::api::ApiError;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::{Answer, Link, Ticket};
+use crate::{Answer, Link, Shade, Ticket};
 
 /// Something the app has to know of.
 #[derive(Clone, Debug)]
@@ -26,6 +26,12 @@ pub enum Input {
     Focus(bool),
     /// Events of the watched session, in order; never one twice.
     News(Vec<Envelope>),
+    /// What is shown of the watched session may be wrong: it has to be read again.
+    Resync,
+    /// The watched session cannot be watched any more, and why: it is deleted, say.
+    Gone(String),
+    /// The terminal's ground is light, or dark, as it says itself.
+    Shade(Shade),
     /// How the connection is.
     Link(Link),
     /// An answer to a request.

@@ -44,6 +44,11 @@ impl Cx<'_> {
         Ticket(*self.next_ticket)
     }
 
+    /// Says something in the hint line, until the next key.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.push(Effect::Say(text.into()));
+    }
+
     /// Asks the server.
     pub fn ask(&mut self, request: Request) -> Ticket {
         let ticket = self.ticket();

@@ -12,21 +12,29 @@
 //! fold of the same envelopes everybody gets.
 
 mod app;
+mod base;
 mod effect;
 mod face;
 mod input;
+mod io;
 mod keys;
 mod layer;
-#[allow(dead_code, unused_imports, reason = "the base that holds the prompt is written beside it")]
+mod layers;
+mod plain;
+#[allow(dead_code, unused_imports, reason = "drafts that outlive the program are kept by whoever gives it a file")]
 mod prompt;
+mod shell;
+mod status;
 mod talk;
 mod theme;
 
-pub use app::App;
+pub use app::{App, Start};
 pub use effect::{Answer, Effect, Request, Ticket};
 pub use face::{Face, Link};
 pub use input::Input;
 pub use keys::{Action, Chord, Keymap, KeymapError};
 pub use layer::{Cx, Layer, Outcome, Sight};
+pub use plain::{PlainEnd, run as run_plain};
+pub use shell::{Ending, Options, Terminal, run};
 pub use talk::Talk;
 pub use theme::{Depth, Shade, Theme};

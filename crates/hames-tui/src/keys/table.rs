@@ -66,6 +66,7 @@ actions! {
     SelectAll = "select-all", "select the whole prompt", "alt+s";
     History = "history", "search what was sent before from this folder", "alt+r";
     ExpandPaste = "expand-paste", "open the paste at the cursor", "alt+o";
+    Mouse = "mouse", "leave the mouse to the terminal, so that it selects by itself, or take it back", "f6";
     Suspend = "suspend", "give the terminal back until `fg`", "alt+z";
     Redraw = "redraw", "draw everything anew", "f12";
 }

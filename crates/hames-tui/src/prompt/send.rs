@@ -182,6 +182,11 @@ impl Prompt {
         self.laid = None;
     }
 
+    /// Whether nothing is written and nothing goes along.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.now.is_empty()
+    }
+
     /// Exchanges what is written; undo brings it back.
     pub(crate) fn set_text(&mut self, text: &str) {
         self.now.draft.set(Piece::pasted(text, false));

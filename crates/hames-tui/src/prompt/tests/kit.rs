@@ -123,6 +123,7 @@ impl Desk {
             link: Link::Up { notice: None },
             size: (80, 24),
             is_focused: true,
+            ..Face::default()
         };
         Self {
             prompt: Prompt::default(),

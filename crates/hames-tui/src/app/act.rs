@@ -1,0 +1,147 @@
+//! What keys and commands mean everywhere.
+
+use hames_protocol::api::{Abort, AbortScope};
+use hames_protocol::{Delivery, Mode, Part, SessionId, Settings};
+
+use super::App;
+use crate::prompt::Command;
+use crate::{Action, Cx, Effect, Request, layers};
+
+impl App {
+    /// Does what a key asks for.
+    pub(super) fn act(&mut self, action: Action, now: u64, effects: &mut Vec<Effect>) {
+        match action {
+            Action::Abort => self.escape(now, effects),
+            Action::Leave => effects.push(Effect::Quit),
+            Action::Suspend => effects.push(Effect::Suspend),
+            Action::Redraw => effects.push(Effect::Redraw),
+            Action::Mouse => effects.push(Effect::Mouse(!self.face.has_mouse)),
+            other => {
+                if let Some(command) = Command::of(other) {
+                    self.command(command, now, effects);
+                }
+            }
+        }
+    }
+
+    /// Does what was asked for by name.
+    pub(super) fn command(&mut self, command: Command, now: u64, effects: &mut Vec<Effect>) {
+        match command {
+            Command::New(name) => self.new_session(name, now, effects),
+            Command::Quit => effects.push(Effect::Quit),
+            Command::Mode(mode) => {
+                let other = if self.face.next_mode() == Mode::Build { Mode::Analyze } else { Mode::Build };
+                self.set_mode(mode.unwrap_or(other), effects);
+            }
+            Command::Thinking(Some(level)) => {
+                let change = Settings { thinking_level: Some(level), ..Settings::default() };
+                self.set(change, "The level could not be changed", effects);
+            }
+            Command::Model(Some(model)) => match model.parse() {
+                Ok(model) => {
+                    let change = Settings { model: Some(model), ..Settings::default() };
+                    self.set(change, "The model could not be changed", effects);
+                }
+                Err(_) => self.face.notice = Some("a model is written as PROVIDER/MODEL".into()),
+            },
+            Command::Stop { all: false } => self.stop_run(now, effects),
+            Command::Stop { all: true } => self.abort(Abort { scope: AbortScope::All }, effects),
+            Command::Steer(text) => self.send(vec![Part::text(text)], Delivery::Steer, None, effects),
+            Command::Queue(Some(text)) => self.send(vec![Part::text(text)], Delivery::Queue, None, effects),
+            Command::Queue(None) => self.with_session("the queue", effects, |app, session| {
+                let is_paused = app.face.view.as_ref().is_some_and(|view| view.paused);
+                ("The queue could not be changed", Request::PausePending(session, !is_paused))
+            }),
+            Command::Rename(Some(name)) => self.with_session("a name", effects, |_, session| {
+                ("It could not be renamed", Request::Rename(session, name))
+            }),
+            Command::Move(Some(folder)) => self.with_session("a folder", effects, |_, session| {
+                ("It could not be moved", Request::Move(session, folder))
+            }),
+            Command::Vacuum => self.try_to("The database could not be made smaller", Request::Vacuum, effects),
+            Command::Copy => match self.base.talk().last_answer() {
+                Some(text) => {
+                    self.face.notice = Some("Copied.".into());
+                    effects.push(Effect::Copy(text));
+                }
+                None => self.face.notice = Some("There is nothing to copy yet.".into()),
+            },
+            other => {
+                let Self { face, keys, layers, next_ticket, .. } = self;
+                let mut cx = Cx { face, keys, now, effects, next_ticket };
+                if let Some(layer) = layers::open(&other, &mut cx) {
+                    layers.push(layer);
+                }
+            }
+        }
+    }
+
+    /// Asks for something of the session that is shown.
+    fn with_session(
+        &mut self,
+        what: &str,
+        effects: &mut Vec<Effect>,
+        request: impl FnOnce(&Self, SessionId) -> (&'static str, Request),
+    ) {
+        match self.face.session.clone() {
+            Some(session) => {
+                let (failed, request) = request(self, session);
+                self.try_to(failed, request, effects);
+            }
+            None => self.face.notice = Some(format!("There is no session yet that could have {what}.")),
+        }
+    }
+
+    /// Changes settings, of the session or of the one that is to come.
+    fn set(&mut self, change: Settings, failed: &'static str, effects: &mut Vec<Effect>) {
+        match self.face.session.clone() {
+            Some(session) => {
+                if self.face.is_busy() {
+                    self.face.notice = Some("From the next run on.".into());
+                }
+                self.try_to(failed, Request::ChangeSettings(session, Box::new(change), Vec::new()), effects);
+            }
+            None => self.face.chosen = self.face.chosen.patched(&change),
+        }
+    }
+
+    /// Another mode: of the next run, where one goes on.
+    pub(super) fn set_mode(&mut self, mode: Mode, effects: &mut Vec<Effect>) {
+        let name = name_of(mode);
+        let change = Settings { mode: Some(mode), ..Settings::default() };
+        let Some(session) = self.face.session.clone() else {
+            self.face.chosen = self.face.chosen.patched(&change);
+            self.face.notice = Some(format!("The session will begin in {name}."));
+            return;
+        };
+        self.face.notice = Some(match &self.face.view {
+            Some(view) if view.run.as_ref().is_some_and(|run| run.mode != mode) => {
+                format!("{name} from the next run on; the one that goes on keeps {}.", name_of(self.face.mode()))
+            }
+            _ => format!("{name} from now on."),
+        });
+        if let Some(view) = &mut self.face.view {
+            view.effective.mode = Some(mode);
+        }
+        self.try_to(
+            "The mode could not be changed",
+            Request::ChangeSettings(session, Box::new(change), vec![]),
+            effects,
+        );
+    }
+}
+
+/// As it is shown.
+pub(crate) fn name_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Build => "Build",
+        Mode::Analyze => "Analyze",
+    }
+}
+
+impl App {
+    /// Says something in the hint line, until the next key.
+    pub(crate) fn notice(&mut self, text: &str) {
+        self.face.notice = Some(text.to_owned());
+    }
+}

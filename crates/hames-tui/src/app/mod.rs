@@ -1,0 +1,213 @@
+//! The app: the stack of layers over the base, and who gets what.
+//!
+//! A key goes to the layers from the top down, then to the base, then to what the app itself does with it. Two keys go to the
+//! app first, because they must work everywhere: the one that stops and leaves, and the one that draws anew. What is known of
+//! the session (`session`, `refresh`) and how it is stopped (`stop`) are files of their own.
+
+mod act;
+mod progress;
+mod refresh;
+mod session;
+mod stop;
+
+use hames_protocol::api::RunTerms;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::base::Base;
+use crate::{Action, Cx, Effect, Face, Input, Keymap, Layer, Outcome, Sight, Theme};
+use progress::Progress;
+use session::Upkeep;
+use stop::Stop;
+
+pub(crate) use act::name_of;
+
+/// How the app begins.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The session to show: its name or id in this folder; a name that does not exist is made with the first message.
+    pub session: Option<String>,
+    /// Show the folder's last session instead of offering it.
+    pub last: bool,
+    /// Makes the ids of messages its own: no two apps may have the same.
+    pub seed: String,
+    /// On what terms the runs go that its messages start.
+    pub terms: Option<RunTerms>,
+}
+
+/// Everything the face is, between two inputs.
+pub struct App {
+    face: Face,
+    keys: Keymap,
+    theme: Theme,
+    base: Base,
+    /// Whatever lies over the base.
+    layers: Vec<Box<dyn Layer>>,
+    next_ticket: u64,
+    upkeep: Upkeep,
+    stop: Stop,
+    progress: Progress,
+}
+
+impl App {
+    /// An app that begins so.
+    pub fn new(face: Face, keys: Keymap, theme: Theme, start: Start) -> Self {
+        Self {
+            face,
+            keys,
+            theme,
+            base: Base::default(),
+            layers: Vec::new(),
+            next_ticket: 0,
+            upkeep: Upkeep::new(start),
+            stop: Stop::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// Takes in what happened at `now` (milliseconds of any clock that only goes forward), and says what is to be done.
+    pub fn update(&mut self, input: Input, now: u64) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let action = match &input {
+            Input::Key(key) => {
+                self.face.notice = None;
+                self.keys.action(key)
+            }
+            _ => None,
+        };
+        self.note(&input, now, &mut effects);
+        let is_done = match action {
+            Some(Action::Interrupt) => self.interrupt(&input, now, &mut effects),
+            Some(Action::Redraw) => {
+                effects.push(Effect::Redraw);
+                true
+            }
+            _ => false,
+        };
+        if !is_done {
+            self.hand_down(&input, action, now, &mut effects);
+        }
+        self.want_older(now, &mut effects);
+        self.want_session(&mut effects);
+        self.settle(now, &mut effects);
+        effects
+    }
+
+    /// What the app itself has to know of an input, whoever else takes it.
+    fn note(&mut self, input: &Input, now: u64, effects: &mut Vec<Effect>) {
+        match input {
+            Input::Resize { width, height } => self.face.size = (*width, *height),
+            Input::Focus(is_focused) => self.face.is_focused = *is_focused,
+            Input::Shade(shade) => self.theme.shade = *shade,
+            Input::Link(link) => self.linked(link, now, effects),
+            Input::News(news) => self.heard(news, now, effects),
+            Input::Resync => self.read_again(now, effects),
+            Input::Gone(why) => self.lost_session(why, effects),
+            Input::Reply(ticket, answer) => {
+                self.progress.answered(*ticket);
+                self.answered(*ticket, answer, now, effects);
+            }
+            Input::Leave => effects.push(Effect::Quit),
+            Input::Key(_) | Input::Paste(_) | Input::Mouse(_) | Input::Wake => {}
+        }
+    }
+
+    /// From the top layer down to the base, and then to what keys mean everywhere.
+    fn hand_down(&mut self, input: &Input, action: Option<Action>, now: u64, effects: &mut Vec<Effect>) {
+        // What everybody has to hear, nobody can keep.
+        let is_for_all = matches!(input, Input::News(_) | Input::Resize { .. } | Input::Focus(_) | Input::Wake);
+        let mut at = self.layers.len();
+        while at > 0 {
+            at -= 1;
+            let Self { face, keys, layers, next_ticket, .. } = self;
+            let mut cx = Cx { face, keys, now, effects, next_ticket };
+            let outcome = match input {
+                Input::Reply(ticket, answer) => layers[at].answer(*ticket, answer.clone(), &mut cx),
+                _ => layers[at].handle(input, action, &mut cx),
+            };
+            let goes_on = match outcome {
+                Outcome::Passed => true,
+                Outcome::Taken => false,
+                Outcome::Opened(layer) => {
+                    self.layers.push(layer);
+                    false
+                }
+                Outcome::Closed => {
+                    drop(self.layers.remove(at));
+                    false
+                }
+                Outcome::ClosedFor(action) => {
+                    drop(self.layers.remove(at));
+                    self.act(action, now, effects);
+                    false
+                }
+            };
+            if !goes_on && !is_for_all {
+                return;
+            }
+        }
+        let is_taken = self.to_base(input, action, now, effects);
+        if let (false, Some(action)) = (is_taken, action) {
+            self.act(action, now, effects);
+        }
+    }
+
+    /// The app does some effects itself; the rest is for the shell.
+    fn settle(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        let mut wake = None;
+        let mut out = Vec::with_capacity(effects.len());
+        // What is done here may have effects of its own.
+        while !effects.is_empty() {
+            for effect in std::mem::take(effects) {
+                match effect {
+                    Effect::Show(session) => self.show(session, now, effects),
+                    Effect::Say(text) => self.face.notice = Some(text),
+                    Effect::WakeAt(at) => wake = Some(wake.map_or(at, |other: u64| other.min(at))),
+                    Effect::Ask(ticket, request) => {
+                        self.progress.asked(ticket, &request, now);
+                        out.push(Effect::Ask(ticket, request));
+                    }
+                    Effect::Mouse(is_on) => {
+                        self.face.has_mouse = is_on;
+                        out.push(Effect::Mouse(is_on));
+                    }
+                    other => out.push(other),
+                }
+            }
+        }
+        self.face.slow = self.progress.slow(now);
+        let due = [self.progress.due(now), self.stop.due(now), self.clock_due(now), self.goes_on(now), wake];
+        out.extend(due.into_iter().flatten().min().map(Effect::WakeAt));
+        *effects = out;
+    }
+
+    /// While a run goes on its time is shown, in seconds.
+    fn clock_due(&self, now: u64) -> Option<u64> {
+        self.face.is_busy().then(|| (now / 1_000 + 1) * 1_000)
+    }
+
+    /// Draws the whole screen; says where the cursor stands.
+    pub fn draw(&mut self, area: Rect, buf: &mut Buffer, now: u64) -> Option<Position> {
+        let sight = Sight { face: &self.face, keys: &self.keys, theme: &self.theme, now };
+        let hint = self.layers.last().map(|layer| layer.hint(sight)).or_else(|| self.stop.hint(sight));
+        let mut cursor = self.base.draw(area, buf, sight, hint.as_deref());
+        let above = Base::above(area);
+        for layer in &mut self.layers {
+            cursor = layer.draw(above, buf, sight);
+        }
+        cursor
+    }
+
+    /// When a frame that was drawn at `now` wants another one, though nothing comes.
+    pub fn goes_on(&mut self, now: u64) -> Option<u64> {
+        self.base.talk().wake_at(now)
+    }
+
+    /// What lies on top, for tests and for plain mode.
+    pub fn top(&self) -> &'static str {
+        self.layers.last().map_or("base", |layer| layer.name())
+    }
+}
+
+#[cfg(test)]
+mod tests;

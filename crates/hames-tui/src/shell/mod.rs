@@ -1,0 +1,347 @@
+//! The only part that touches a terminal, a clock and signals: reads keys, performs effects, draws frames.
+//!
+//! It sleeps until something comes: a burst of keys, something of the server, a signal, a moment the app asked for. A frame
+//! is drawn when something came, at most thirty times a second, and only what differs is written.
+
+mod burst;
+mod decode;
+mod ground;
+mod modes;
+mod outside;
+mod paint;
+mod reader;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hames_client::Finder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant as Moment, sleep_until};
+
+use crate::io::Io;
+use crate::{App, Effect, Face, Input, Keymap, Start, Theme, Ticket};
+use burst::Bursts;
+pub(crate) use burst::clean;
+use decode::Token;
+pub use ground::Terminal;
+use paint::Painter;
+use reader::{Heard, Reader};
+
+/// Between two frames at least: thirty a second.
+const FRAME: Duration = Duration::from_millis(33);
+/// Things of the server that are taken in before a frame is looked at again.
+const AT_ONCE: usize = 8;
+
+/// What the face is told by whoever starts it.
+pub struct Options {
+    /// Finds the server of the home, and starts one.
+    pub finder: Finder,
+    /// The folder, canonical.
+    pub folder: PathBuf,
+    /// The user's home, for paths that begin with `~/`.
+    pub home: Option<PathBuf>,
+    /// Which key means what.
+    pub keys: Keymap,
+    /// What is known of the terminal.
+    pub terminal: Terminal,
+    /// The command of the user's editor, with its arguments.
+    pub editor: Option<String>,
+    /// How it begins.
+    pub start: Start,
+}
+
+/// How the face ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Somebody left.
+    Left,
+    /// A signal asked it to end: its number.
+    Signal(i32),
+    /// The terminal is gone.
+    TerminalGone,
+}
+
+/// Signals that concern a terminal.
+struct Signals {
+    terminate: Signal,
+    hang_up: Signal,
+    interrupt: Signal,
+    resized: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            resized: signal(SignalKind::window_change())?,
+            stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+        })
+    }
+
+    async fn next(&mut self) -> Came {
+        tokio::select! {
+            _ = self.terminate.recv() => Came::End(rustix::process::Signal::TERM.as_raw()),
+            _ = self.hang_up.recv() => Came::End(rustix::process::Signal::HUP.as_raw()),
+            _ = self.interrupt.recv() => Came::End(rustix::process::Signal::INT.as_raw()),
+            _ = self.resized.recv() => Came::Resized,
+            _ = self.stop.recv() => Came::Stop,
+        }
+    }
+}
+
+/// What the shell wakes up for.
+enum Came {
+    Heard(Heard),
+    Server(Option<Input>),
+    End(i32),
+    Resized,
+    Stop,
+    Due,
+}
+
+/// Shows the face on this terminal until somebody leaves. Standard input and output are the terminal.
+pub async fn run(options: Options) -> io::Result<Ending> {
+    let _restored = modes::Restored::on_every_way_out();
+    let signals = Signals::catch()?;
+    modes::enter(true)?;
+    modes::write(ground::ASK)?;
+    let reader = Reader::start(terminal()?)?;
+    let theme = Theme { shade: options.terminal.shade(), depth: options.terminal.depth() };
+    let face = Face {
+        folder: options.folder.display().to_string(),
+        size: modes::size(),
+        is_focused: true,
+        has_mouse: true,
+        ..Face::default()
+    };
+    let app = App::new(face, options.keys, theme, options.start);
+    let (io, server) = Io::start(options.finder, options.home, options.folder);
+    let shell = Shell {
+        app,
+        io,
+        painter: Painter::default(),
+        bursts: Bursts::default(),
+        begun: Instant::now(),
+        drawn_at: None,
+        is_dirty: true,
+        wake: None,
+        editor: options.editor,
+        reader: Some(reader),
+        ending: None,
+        // A terminal that says its ground is asked for before the first frame.
+        waits_for_ground: true,
+    };
+    shell.live(server, signals).await
+}
+
+fn terminal() -> io::Result<OwnedFd> {
+    io::stdin().as_fd().try_clone_to_owned()
+}
+
+struct Shell {
+    app: App,
+    io: Io,
+    painter: Painter,
+    bursts: Bursts,
+    begun: Instant,
+    drawn_at: Option<Instant>,
+    is_dirty: bool,
+    wake: Option<u64>,
+    editor: Option<String>,
+    reader: Option<Reader>,
+    ending: Option<Ending>,
+    waits_for_ground: bool,
+}
+
+impl Shell {
+    async fn live(mut self, mut server: mpsc::Receiver<Input>, mut signals: Signals) -> io::Result<Ending> {
+        loop {
+            if let Some(ending) = self.ending {
+                return Ok(ending);
+            }
+            if self.is_dirty && self.frame_due().is_none_or(|due| due <= Instant::now()) && self.draw().is_err() {
+                return Ok(Ending::TerminalGone);
+            }
+            let due = self.due();
+            let came = tokio::select! {
+                biased;
+                came = signals.next() => came,
+                heard = heard(&mut self.reader) => Came::Heard(heard),
+                input = server.recv() => Came::Server(input),
+                () = sleep_until(due.unwrap_or_else(Moment::now)), if due.is_some() => Came::Due,
+            };
+            match came {
+                Came::Heard(Heard::Burst(tokens)) => self.burst(tokens),
+                Came::Heard(Heard::Gone) => return Ok(Ending::TerminalGone),
+                Came::Server(Some(input)) => {
+                    self.take(input);
+                    for _ in 1..AT_ONCE {
+                        let Ok(input) = server.try_recv() else { break };
+                        self.take(input);
+                    }
+                }
+                Came::Server(None) => return Ok(Ending::Left),
+                Came::End(number) => {
+                    self.take(Input::Leave);
+                    self.ending = Some(Ending::Signal(number));
+                }
+                Came::Resized => self.resized(),
+                Came::Stop => self.suspend(),
+                Came::Due => {
+                    self.waits_for_ground = false;
+                    if self.wake.is_some_and(|wake| wake <= self.now()) {
+                        self.wake = None;
+                        self.take(Input::Wake);
+                    }
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When the next frame may be drawn; at once where there is no time.
+    fn frame_due(&self) -> Option<Instant> {
+        match self.drawn_at {
+            None if self.waits_for_ground => Some(self.begun + ground::ASK_LIMIT),
+            None => None,
+            Some(drawn) => Some(drawn + FRAME),
+        }
+    }
+
+    /// When to wake up although nothing comes.
+    fn due(&self) -> Option<Moment> {
+        let frame = self.is_dirty.then(|| self.frame_due().unwrap_or_else(Instant::now));
+        let wake = self.wake.map(|at| self.begun + Duration::from_millis(at));
+        frame.into_iter().chain(wake).min().map(Moment::from_std)
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let (size, now) = (modes::size(), self.now());
+        let app = &mut self.app;
+        let bytes = self.painter.frame(size, |area, buf| app.draw(area, buf, now))?;
+        self.is_dirty = false;
+        self.drawn_at = Some(Instant::now());
+        // What was not finished in this frame is drawn in one of the next.
+        if let Some(at) = self.app.goes_on(now) {
+            self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+        }
+        if bytes.is_empty() { Ok(()) } else { modes::write(&bytes) }
+    }
+
+    fn burst(&mut self, tokens: Vec<Token>) {
+        for token in &tokens {
+            match token {
+                Token::Ground(colour) => {
+                    self.waits_for_ground = false;
+                    self.take(Input::Shade(ground::shade_of(*colour)));
+                }
+                // It has answered everything it would.
+                Token::Attributes => self.waits_for_ground = false,
+                _ => {}
+            }
+        }
+        let now = self.now();
+        for input in self.bursts.take(tokens, now) {
+            self.take(input);
+        }
+    }
+
+    /// To the app, and what it wants done is done.
+    fn take(&mut self, input: Input) {
+        self.is_dirty = true;
+        let now = self.now();
+        for effect in self.app.update(input, now) {
+            self.perform(effect);
+        }
+    }
+
+    fn resized(&mut self) {
+        let (width, height) = modes::size();
+        self.painter.forget();
+        // At once: a frame of the old size is worse than one too many.
+        self.drawn_at = self.drawn_at.and_then(|drawn| drawn.checked_sub(FRAME));
+        self.take(Input::Resize { width, height });
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Ask(ticket, request) => self.io.ask(ticket, *request),
+            Effect::Watch { session, after } => self.io.watch(session, after),
+            Effect::Unwatch => self.io.unwatch(),
+            Effect::WakeAt(at) => self.wake = Some(at),
+            Effect::Copy(text) => self.say_to_terminal(outside::copy(&text)),
+            Effect::Notify(text) => self.say_to_terminal(outside::notice(&text)),
+            Effect::Mouse(is_on) => {
+                if modes::set_mouse(is_on).is_err() {
+                    self.ending = Some(Ending::TerminalGone);
+                }
+            }
+            Effect::Edit(ticket, text) => self.edit(ticket, &text),
+            Effect::PasteImage(ticket) => self.io.clipboard_image(ticket),
+            Effect::ReadFile(ticket, path) => self.io.read_file(ticket, path),
+            Effect::SaveExport(ticket, session, path) => self.io.export(ticket, session, path),
+            Effect::Suspend => self.suspend(),
+            Effect::Redraw => self.painter.forget(),
+            Effect::Quit => self.ending = Some(Ending::Left),
+            // The app's own.
+            Effect::Show(_) | Effect::Say(_) => {}
+        }
+    }
+
+    fn say_to_terminal(&mut self, bytes: Vec<u8>) {
+        if modes::write(&bytes).is_err() {
+            self.ending = Some(Ending::TerminalGone);
+        }
+    }
+
+    /// Gives the terminal back while something else has it, and takes it again.
+    fn away<T>(&mut self, what: impl FnOnce(&Shell) -> T) -> T {
+        self.reader = None;
+        modes::restore();
+        let done = what(self);
+        let back = modes::enter(true).and_then(|()| Reader::start(terminal()?));
+        match back {
+            Ok(reader) => self.reader = Some(reader),
+            Err(_) => self.ending = Some(Ending::TerminalGone),
+        }
+        self.resized();
+        done
+    }
+
+    fn suspend(&mut self) {
+        if outside::has_shell() {
+            self.away(|_| outside::stop());
+        } else {
+            self.take_notice("There is no shell to go back to.");
+        }
+    }
+
+    fn edit(&mut self, ticket: Ticket, text: &str) {
+        let edited = self.away(|shell| outside::edit(shell.editor.as_deref(), text));
+        self.take(Input::Reply(ticket, edited));
+    }
+
+    fn take_notice(&mut self, text: &str) {
+        self.app.notice(text);
+        self.is_dirty = true;
+    }
+}
+
+async fn heard(reader: &mut Option<Reader>) -> Heard {
+    match reader {
+        Some(reader) => reader.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;
