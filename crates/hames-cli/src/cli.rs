@@ -15,10 +15,36 @@ use crate::config::{Approve, IdleExit};
 /// A coding agent for any Chat Completions endpoint.
 #[derive(Debug, Parser)]
 #[command(name = "hames", version, disable_help_subcommand = true, max_term_width = 100)]
-#[command(after_help = "First steps: `hames demo` plays a run without a model; `hames doctor` says what is missing.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Without a command it opens on the current folder; sessions go on when it is closed.
+
+First steps: `hames demo` plays a run without a model; `hames doctor` says what is missing.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+
+    #[command(flatten)]
+    pub(crate) face: FaceArgs,
+}
+
+/// `hames` alone.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct FaceArgs {
+    /// Open this session of the folder; a name that does not exist is made with the first message
+    #[arg(short, long, value_name = "NAME|ID", conflicts_with = "continue_last")]
+    pub(crate) session: Option<String>,
+
+    /// Open the folder's last session
+    #[arg(short, long = "continue")]
+    pub(crate) continue_last: bool,
+
+    /// The folder to work in, instead of the current one
+    #[arg(short = 'C', value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Lines instead of a screen: for screen readers and pipes
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 #[derive(Debug, Subcommand)]

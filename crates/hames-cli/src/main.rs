@@ -55,7 +55,10 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli) -> u8 {
     let env = Env::read();
-    let ended = match cli.command {
+    let Some(command) = cli.command else {
+        return ended(commands::face::run(&cli.face, &env));
+    };
+    ended(match command {
         // These two end with their own events and exit codes.
         Command::Run(args) => return commands::run::run(args, &env),
         Command::Demo(args) => return commands::demo::run(&args, &env),
@@ -71,7 +74,11 @@ fn dispatch(cli: Cli) -> u8 {
         Command::Serve(args) => commands::serve::run(&args, &env),
         Command::Server { what } => commands::server::run(&what, &env),
         Command::Doctor { json } => commands::doctor::run(json, &env),
-    };
+    })
+}
+
+/// The code of a command that has ended; what failed is said.
+fn ended(ended: Result<u8, Stop>) -> u8 {
     match ended {
         Ok(code) => code,
         Err(stop) => {

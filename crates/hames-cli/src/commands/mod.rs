@@ -7,6 +7,7 @@ pub(crate) mod config;
 pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod face;
 pub(crate) mod grants;
 pub(crate) mod models;
 pub(crate) mod providers;

@@ -77,6 +77,8 @@ pub(crate) struct FileConfig {
     pub(crate) compaction: CompactionSettings,
     /// Whether a session's own model is asked for a better name than its first message gives.
     pub(crate) titles: bool,
+    /// Keys of the face and what they mean, in the file's order.
+    pub(crate) keys: Vec<(String, String)>,
     /// Keys nobody knows, one sentence each.
     pub(crate) warnings: Vec<String>,
 }

@@ -15,6 +15,7 @@ pub(crate) const ROOT: &[&str] = &[
     "guard",
     "database",
     "server",
+    "keys",
     "compaction",
     "titles",
 ];

@@ -7,6 +7,7 @@ mod database;
 pub(crate) mod edit;
 mod file;
 mod guard;
+mod keymap;
 mod keys;
 mod layers;
 mod live;

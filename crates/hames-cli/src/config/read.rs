@@ -60,6 +60,7 @@ impl Reader<'_> {
                 }
                 "database" => config.vacuum = self.database(&property.value, key)?,
                 "server" => config.server = self.server(&property.value, key)?,
+                "keys" => config.keys = self.keymap(&property.value, key)?,
                 "compaction" => config.compaction = self.compaction(&property.value, key)?,
                 "titles" => config.titles = self.boolean(&property.value, key)?.value,
                 _ => {}

@@ -38,7 +38,15 @@ pub(crate) async fn server_of(store: &Store, home: &Home, session: &SessionId) -
 /// Starts a server as `hames serve` does: the command ends when the server answers, and says what is wrong where it does
 /// not. It inherits this process's environment and nothing else.
 pub(crate) fn starter(args: &[String]) -> Starter {
-    let args = args.to_vec();
+    start_with(args.to_vec(), Stdio::inherit)
+}
+
+/// The same, for a face that has the terminal for itself: what is wrong is in the server's log.
+pub(crate) fn quiet_starter() -> Starter {
+    start_with(Vec::new(), Stdio::null)
+}
+
+fn start_with(args: Vec<String>, errors: fn() -> Stdio) -> Starter {
     Arc::new(move || {
         let program = myself().ok_or_else(|| std::io::Error::other("this program cannot be found"))?;
         Command::new(program)
@@ -46,7 +54,7 @@ pub(crate) fn starter(args: &[String]) -> Starter {
             .args(&args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
+            .stderr(errors())
             .spawn()
     })
 }

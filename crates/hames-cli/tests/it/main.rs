@@ -10,6 +10,7 @@ mod compaction;
 mod config;
 mod crash;
 mod demo;
+mod face;
 mod guard;
 mod kit;
 mod output;

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -16,6 +16,24 @@ use crate::kit::{PATIENCE, User};
 /// Columns and rows of the terminal.
 pub(crate) const COLUMNS: u16 = 80;
 const ROWS: u16 = 24;
+
+/// A terminal of this size: the side of who looks at it, and where the other side is.
+pub(crate) fn open(columns: u16, rows: u16) -> (File, PathBuf) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())).to_owned();
+    tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    (File::from(master), path)
+}
+
+/// The other side, for a child that takes it over.
+pub(crate) fn slave(path: &Path) -> Stdio {
+    use std::os::unix::fs::OpenOptionsExt;
+    let no_ctty = rustix::fs::OFlags::NOCTTY.bits() as i32;
+    Stdio::from(OpenOptions::new().read(true).write(true).custom_flags(no_ctty).open(path).unwrap())
+}
 
 /// A terminal with a command in it. Everything the command writes is kept.
 pub(crate) struct Terminal {
@@ -30,27 +48,17 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts the command with the terminal as its own: Ctrl-C there is a signal.
     pub(crate) fn start(user: &User, args: &[&str]) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())).to_owned();
-        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&master, size).unwrap();
+        let (master, path) = open(COLUMNS, ROWS);
         // The command takes the terminal over, which only a new session can.
         let hames = user.command(args);
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(hames.get_program()).args(hames.get_args()).env_clear();
         command.current_dir(hames.get_current_dir().unwrap());
         command.envs(hames.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "dumb");
-        let slave = || {
-            use std::os::unix::fs::OpenOptionsExt;
-            let no_ctty = rustix::fs::OFlags::NOCTTY.bits() as i32;
-            Stdio::from(OpenOptions::new().read(true).write(true).custom_flags(no_ctty).open(&path).unwrap())
-        };
+        let slave = || slave(&path);
         let child = command.stdin(slave()).stdout(slave()).stderr(slave()).spawn().unwrap();
         drop(command);
-        let keys = File::from(master);
+        let keys = master;
         let seen = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
         let (mut screen, of_thread) = (keys.try_clone().unwrap(), Arc::clone(&seen));
         let reader = std::thread::spawn(move || {

@@ -25,9 +25,9 @@ enum For {
     OlderPage(SessionId),
     /// The session that this message begins.
     Create(Option<Message>),
-    Send(Message),
+    Send(SessionId, Message),
     Waiting(SessionId),
-    Abort,
+    Abort(SessionId),
     /// Something else that only matters where it fails.
     Try(&'static str),
 }
@@ -55,6 +55,8 @@ pub(super) struct Upkeep {
     /// Messages that wait for the session to be made.
     unsent: VecDeque<Message>,
     is_creating: bool,
+    /// Whether it is known which session is meant; messages wait for that.
+    is_settled: bool,
     messages: u64,
     /// The name of the session to be made.
     name: Option<String>,
@@ -71,6 +73,7 @@ impl Upkeep {
             is_paging: false,
             unsent: VecDeque::new(),
             is_creating: false,
+            is_settled: false,
             messages: 0,
             name: None,
         }
@@ -93,7 +96,7 @@ impl App {
     /// Stops the run.
     pub(super) fn abort(&mut self, abort: hames_protocol::api::Abort, effects: &mut Vec<Effect>) {
         if let Some(session) = self.face.session.clone() {
-            self.ask(For::Abort, Request::Abort(session, abort), effects);
+            self.ask(For::Abort(session.clone()), Request::Abort(session, abort), effects);
         }
     }
 
@@ -235,8 +238,26 @@ impl App {
         self.base.sending(&message.id, &message.parts);
         match self.face.session.clone() {
             Some(session) => self.send_to(session, message, effects),
-            None if self.upkeep.is_creating => self.upkeep.unsent.push_back(message),
+            None if self.upkeep.is_creating || !self.upkeep.is_settled => self.upkeep.unsent.push_back(message),
             None => self.create(Some(message), effects),
+        }
+    }
+
+    /// It is known now which session is meant: what was written before goes there.
+    fn send_what_waits(&mut self, effects: &mut Vec<Effect>) {
+        self.upkeep.is_settled = true;
+        match self.face.session.clone() {
+            Some(session) => {
+                for message in std::mem::take(&mut self.upkeep.unsent) {
+                    self.base.sending(&message.id, &message.parts);
+                    self.send_to(session.clone(), message, effects);
+                }
+            }
+            None => {
+                if let Some(message) = self.upkeep.unsent.pop_front() {
+                    self.create(Some(message), effects);
+                }
+            }
         }
     }
 
@@ -252,7 +273,7 @@ impl App {
 
     /// Files that are to go along need a session that keeps them.
     pub(super) fn want_session(&mut self, effects: &mut Vec<Effect>) {
-        let is_possible = matches!(self.face.link, Link::Up { .. }) && self.upkeep.has_begun;
+        let is_possible = matches!(self.face.link, Link::Up { .. }) && self.upkeep.is_settled;
         if is_possible && self.face.session.is_none() && !self.upkeep.is_creating && self.base.prompt().wants_session()
         {
             self.create(None, effects);
@@ -266,7 +287,7 @@ impl App {
             idempotency_id: Some(message.id.clone()),
             terms: self.upkeep.start.terms.clone(),
         };
-        self.ask(For::Send(message), Request::Send(session, send), effects);
+        self.ask(For::Send(session.clone(), message), Request::Send(session, send), effects);
     }
 
     /// Names the session that the next message makes.
@@ -293,7 +314,10 @@ impl App {
         let shown = self.face.session.clone();
         let is_shown = |session: &SessionId| shown.as_ref() == Some(session);
         match (what, answer) {
-            (For::Start, Answer::Sessions(sessions)) => self.begin(&sessions.sessions, now, effects),
+            (For::Start, Answer::Sessions(sessions)) => {
+                self.begin(&sessions.sessions, now, effects);
+                self.send_what_waits(effects);
+            }
             (For::View(session), Answer::View(view)) if is_shown(&session) => self.viewed(view, now, effects),
             (For::FirstPage(session), Answer::Page(page)) if is_shown(&session) => {
                 let after = page.events.iter().filter_map(|envelope| envelope.seq).next_back().unwrap_or(0);
@@ -317,15 +341,15 @@ impl App {
                     self.send_to(session.clone(), message, effects);
                 }
             }
-            (For::Send(message), _) => self.base.sent(&message.id),
+            (For::Send(_, message), _) => self.base.sent(&message.id),
             (For::Waiting(session), Answer::Waiting(waiting)) if is_shown(&session) => {
                 let Self { face, keys, layers, next_ticket, .. } = self;
                 let mut cx = Cx { face, keys, now, effects, next_ticket };
                 layers::ask(layers, waiting, &mut cx);
             }
-            (For::Abort, Answer::Aborted(aborted)) => {
+            (For::Abort(session), Answer::Aborted(aborted)) => {
                 if !aborted.returned.is_empty() {
-                    self.base.prompt().take_back(aborted.returned.clone());
+                    self.base.prompt().take_back(&session, aborted.returned.clone());
                     self.face.notice = Some("What the model had not heard yet is back in the prompt.".into());
                 }
                 self.stop.stopped();
@@ -337,7 +361,10 @@ impl App {
 
     fn failed(&mut self, what: For, error: &ApiError, _now: u64, effects: &mut Vec<Effect>) {
         let said = match what {
-            For::Start => format!("The sessions of this folder cannot be read: {error}"),
+            For::Start => {
+                self.send_what_waits(effects);
+                format!("The sessions of this folder cannot be read: {error}")
+            }
             For::View(_) => {
                 self.upkeep.is_viewing = false;
                 format!("The session cannot be read: {error}")
@@ -351,16 +378,16 @@ impl App {
                 self.upkeep.is_creating = false;
                 let unsent = std::mem::take(&mut self.upkeep.unsent);
                 for message in message.into_iter().chain(unsent) {
-                    self.give_back(message);
+                    self.give_back(None, message);
                 }
                 format!("No session could be made: {error}")
             }
-            For::Send(message) => {
-                self.give_back(message);
+            For::Send(session, message) => {
+                self.give_back(Some(session), message);
                 format!("Not sent, it is back in the prompt: {error}")
             }
             For::Waiting(_) => return,
-            For::Abort => {
+            For::Abort(_) => {
                 self.stop.stopped();
                 // There was nothing to stop any more.
                 self.look(0, effects);
@@ -372,19 +399,30 @@ impl App {
     }
 
     /// Nothing that was typed is lost.
-    fn give_back(&mut self, message: Message) {
+    fn give_back(&mut self, session: Option<SessionId>, message: Message) {
         self.base.sent(&message.id);
-        if let Some(draft) = message.draft {
-            self.base.prompt().give_back(*draft);
-            return;
+        match (message.draft, session) {
+            (Some(draft), session) => self.base.prompt().give_back(session, *draft),
+            (None, Some(session)) => {
+                let pending = Pending {
+                    id: message.id.as_str().into(),
+                    parts: message.parts,
+                    delivery: message.delivery,
+                    idempotency_id: None,
+                };
+                self.base.prompt().take_back(&session, vec![pending]);
+            }
+            // What a command said for a session that could not be made.
+            (None, None) => {
+                let text = message.parts.iter().find_map(|part| match part {
+                    Part::Text { text } => Some(text.clone()),
+                    Part::Image { .. } => None,
+                });
+                if let (Some(text), true) = (text, self.base.prompt().is_empty()) {
+                    self.base.prompt().set_text(&text);
+                }
+            }
         }
-        let pending = Pending {
-            id: message.id.as_str().into(),
-            parts: message.parts,
-            delivery: message.delivery,
-            idempotency_id: None,
-        };
-        self.base.prompt().take_back(vec![pending]);
     }
 
     fn viewed(&mut self, view: &SessionView, now: u64, effects: &mut Vec<Effect>) {

@@ -1,0 +1,92 @@
+//! While it is open: resizing, a second terminal, a server that dies.
+
+use hames_testkit::{Gate, Script, Turn};
+
+use super::Ends;
+use super::screen::Screen;
+use crate::kit::{PATIENCE, User};
+use crate::server::{pid_of, send};
+
+fn lines(count: usize) -> String {
+    (0..count).map(|n| format!("row {n:03} of the answer\n\n")).collect()
+}
+
+#[test]
+fn resizing_while_text_streams_ends_in_what_a_fresh_screen_shows() {
+    let gate = Gate::new();
+    let of_script = gate.clone();
+    let (user, _provider) =
+        User::with(Script::new().respond(move |_| Turn::text(lines(60)).chunk_chars(7).gate(20, of_script.clone())));
+    let _ends = Ends(&user);
+    let mut screen = Screen::open(&user, &[]);
+    screen.until_shows("new session");
+    screen.types("tell");
+    screen.types("\r");
+    assert!(gate.reached_within(PATIENCE));
+    for turn in 0..20 {
+        let (columns, rows) = [(120, 40), (40, 40), (120, 5), (1, 1), (0, 0)][turn % 5];
+        screen.resize(columns, rows);
+        if turn == 3 {
+            gate.open();
+        }
+    }
+    screen.resize(100, 30);
+    screen.until("the end", |shown| shown.contains("row 059") && !shown.contains("answering"));
+    let mut fresh = Screen::open(&user, &["-c"]);
+    fresh.resize(100, 30);
+    fresh.until("the same at a fresh terminal", |shown| shown.contains("row 059") && shown == screen.shown());
+    for screen in [&mut screen, &mut fresh] {
+        screen.types("\x04");
+    }
+    assert_eq!((screen.end().0, fresh.end().0), (0, 0));
+}
+
+#[test]
+fn a_server_that_dies_is_there_again_and_two_terminals_show_the_same() {
+    let (user, _provider) =
+        User::with(Script::new().respond(|request| Turn::text(format!("heard {}", request.last_text().len()))));
+    let _ends = Ends(&user);
+    let mut first = Screen::open(&user, &["-s", "shared"]);
+    first.until_shows("new session");
+    first.types("one");
+    first.types("\r");
+    first.until("the first answer", |shown| shown.contains("heard") && !shown.contains("thinking"));
+    let mut second = Screen::open(&user, &["-s", "shared"]);
+    second.until_shows("heard");
+    let server = pid_of(&user);
+    send(server, "KILL");
+    // Typed while there may be no server: it is sent when there is one.
+    second.types("two");
+    second.types("\r");
+    let both =
+        |shown: &str| shown.matches("heard").count() == 2 && shown.contains("two") && !shown.contains("no server");
+    second.until("the second answer", both);
+    first.until("the second answer here", both);
+    assert_ne!(pid_of(&user), server);
+    for screen in [&mut first, &mut second] {
+        screen.types("\x04");
+    }
+    assert_eq!((first.end().0, second.end().0), (0, 0));
+}
+
+#[test]
+fn a_paste_without_brackets_is_not_sent_line_by_line() {
+    let (user, provider) = User::saying("fine");
+    let _ends = Ends(&user);
+    let mut screen = Screen::open(&user, &[]);
+    screen.until_shows("new session");
+    screen.types("a\nb\r\nc");
+    screen.until("three lines", |shown| {
+        ["a", "b", "c"]
+            .iter()
+            .all(|line| shown.lines().any(|row| row.trim_start_matches(['›', ' ', '│']).trim() == *line))
+    });
+    assert!(!provider.has_requests_within(1, std::time::Duration::from_millis(1)));
+    screen.types("\x1b[200~ and\nmore\x1b[201~\r");
+    screen.until("the answer", |shown| shown.contains("fine"));
+    let heard = provider.requests()[0].last_text();
+    assert!(heard.contains("a\nb\nc and\nmore"), "{heard}");
+    assert_eq!(provider.requests().len(), 1);
+    screen.types("\x04");
+    assert_eq!(screen.end().0, 0);
+}
