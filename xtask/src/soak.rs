@@ -26,17 +26,30 @@ struct Suite {
     args: &'static [&'static str],
 }
 
-const SUITES: [Suite; 17] = [
+const SUITES: [Suite; 18] = [
     Suite { name: "kill_9", args: &["-p", "hames-cli", "--test", "it", "crash::life"] },
     Suite { name: "server_kill_9", args: &["-p", "hames-cli", "--test", "it", "server::death"] },
     Suite { name: "server_load", args: &["-p", "hames-cli", "--test", "it", "server::load"] },
     Suite { name: "cli_chaos", args: &["-p", "hames-cli", "--test", "it", "crash::chaos"] },
     Suite { name: "cli_kit_provider", args: &["-p", "hames-cli", "--test", "it", "crash::reference"] },
     Suite { name: "agent_chaos", args: &["-p", "hames-agent", "--test", "it", "soak::"] },
+    Suite { name: "long_sessions", args: &["-p", "hames-agent", "--test", "it", "long::"] },
     Suite { name: "troubled_streams", args: &["-p", "hames-agent", "--test", "it", "streams::"] },
     Suite {
         name: "agent",
-        args: &["-p", "hames-agent", "--test", "it", "--", "--skip", "soak::", "--skip", "streams::"],
+        args: &[
+            "-p",
+            "hames-agent",
+            "--test",
+            "it",
+            "--",
+            "--skip",
+            "soak::",
+            "--skip",
+            "streams::",
+            "--skip",
+            "long::",
+        ],
     },
     Suite { name: "providers_refuse", args: &["-p", "hames-testkit"] },
     Suite { name: "client_cuts", args: &["-p", "hames-client"] },

@@ -18,6 +18,8 @@ use hames_protocol::{
     WindowReport,
 };
 
+use hames_tools::PinRoom;
+
 use crate::Agent;
 use crate::journal::{Folds, locked};
 use crate::run_loop::LoopCx;
@@ -250,6 +252,13 @@ impl Agent {
         self.sync(folds);
         let terms = self.terms(folds);
         self.compacting.window.check_pin(target, &terms)
+    }
+
+    /// What the model may pin with the calls of the step that ended: all that pins may have, less what people pinned.
+    pub(crate) fn pin_room(&self, folds: &Folds) -> PinRoom {
+        let terms = self.terms(folds);
+        let others = self.compacting.window.pinned_by_people();
+        PinRoom::new(move |texts| terms.check_texts(texts, others).map_err(|refused| refused.to_string()))
     }
 }
 

@@ -36,23 +36,30 @@ pub(crate) async fn head_of(
     checkpoint: u64,
     now: &Arc<Head>,
 ) -> Arc<Head> {
-    let name = name(model, checkpoint);
-    if let Ok(Some(blob)) = blobs.named(session, &name).await
-        && let Ok(bytes) = blobs.get(&blob.hash, 0, blob.bytes.min(MAX_HEAD_BYTES)).await
-        && let Ok(kept) = serde_json::from_slice::<Kept>(&bytes)
-        && kept.tools == now.tools
-    {
-        return if kept.system == now.system {
-            Arc::clone(now)
-        } else {
-            Arc::new(Head { tools: kept.tools, system: kept.system })
-        };
+    if let Some(head) = known_head(blobs, session, model, checkpoint, now).await {
+        return head;
     }
+    let name = name(model, checkpoint);
     let kept = Kept { tools: now.tools.clone(), system: now.system.clone() };
     if let Ok(bytes) = serde_json::to_vec(&kept) {
         let _ = blobs.put(session, &name, BlobSource::Bytes(bytes)).await;
     }
     Arc::clone(now)
+}
+
+/// The head that the session has had since its last checkpoint, where one was kept that offers the same tools as `now`.
+pub(crate) async fn known_head(
+    blobs: &dyn BlobStore,
+    session: &SessionId,
+    model: &ModelRef,
+    checkpoint: u64,
+    now: &Arc<Head>,
+) -> Option<Arc<Head>> {
+    let blob = blobs.named(session, &name(model, checkpoint)).await.ok()??;
+    let bytes = blobs.get(&blob.hash, 0, blob.bytes.min(MAX_HEAD_BYTES)).await.ok()?;
+    let kept: Kept = serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.tools == now.tools)?;
+    let is_now = kept.system == now.system;
+    Some(if is_now { Arc::clone(now) } else { Arc::new(Head { tools: kept.tools, system: kept.system }) })
 }
 
 /// What a run's note says of instruction files that are not what they were when the last run began, by the text of a head

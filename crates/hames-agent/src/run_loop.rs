@@ -7,7 +7,7 @@ use hames_protocol::{
     Cut, Delivery, Emit, ErrorClass, Event, Failure, Inbox, MessageUser, Mode, Part, Pending, RunResult, SessionId,
     ToolErrorClass,
 };
-use hames_tools::{Admitted, Door, RunCx};
+use hames_tools::{Admitted, Door, PinRoom, RunCx};
 use tokio_util::sync::CancellationToken;
 
 use crate::compaction::{Planned, Recovered, Recovery};
@@ -70,7 +70,8 @@ impl Agent {
             }
             recovery = Recovery::default();
             self.learn_of(cx, &step, &sent).await?;
-            if let Some(end) = cx.after_step(step, &mut limited).await? {
+            let pins = self.pin_room(&cx.folds);
+            if let Some(end) = cx.after_step(step, pins, &mut limited).await? {
                 if end.result == RunResult::Complete {
                     self.plan(cx, Moment::AfterResponse).await?;
                 }
@@ -90,13 +91,13 @@ const LIMIT_REACHED: &str =
 
 impl LoopCx {
     /// Runs or answers the calls of a step, and says whether the run is over.
-    async fn after_step(&self, step: StepOutcome, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
+    async fn after_step(&self, step: StepOutcome, pins: PinRoom, limited: &mut u32) -> Result<Option<RunEnd>, Failure> {
         let StepOutcome { end, calls, has_text, .. } = step;
         let asked = !calls.is_empty();
         *limited = if matches!(end, StepEnd::OutputLimit) { *limited + 1 } else { 0 };
         match end {
             StepEnd::Whole if asked => {
-                self.run_calls(calls).await?;
+                self.run_calls(calls, pins).await?;
                 self.guarded(StepEnded::Calls).await
             }
             StepEnd::Whole => self.without_calls(has_text).await,
@@ -158,7 +159,7 @@ impl LoopCx {
         }
     }
 
-    async fn run_calls(&self, calls: Vec<Admitted>) -> Result<(), Failure> {
+    async fn run_calls(&self, calls: Vec<Admitted>, pins: PinRoom) -> Result<(), Failure> {
         let interrupt = CancellationToken::new();
         let run_cx = RunCx {
             session: self.session.clone(),
@@ -168,6 +169,7 @@ impl LoopCx {
             abort: self.abort.clone(),
             interrupt: interrupt.clone(),
             memory: self.guard.memory(),
+            pins,
         };
         let work = self.door.run(calls, run_cx);
         tokio::pin!(work);

@@ -246,6 +246,7 @@ impl Session {
     ) -> Result<Option<CompactionDone>, Failure> {
         self.introduce(&watch).await;
         self.make_ready(agent, &watch).await?;
+        self.take_up(agent).await;
         agent.recall_limit(&self.journal.folds);
         let recorder = Arc::new(self.recorder(watch));
         let _ends = recorder.ends_when_dropped();
@@ -304,6 +305,17 @@ impl Session {
         }
         self.recorder(watch).record(vec![Event::PinRemoved(PinRemoved { pin })]).await?;
         Ok(true)
+    }
+
+    /// Gives the agent the head that the session has had so far, as the next run would: for looking at its window with
+    /// [`report`](Self::report) and [`preview_compaction`](Self::preview_compaction). Keeps and records nothing.
+    pub async fn take_up(&self, agent: &mut Agent) {
+        let checkpoint = self.window().checkpoint_seq;
+        let model = agent.model_info().model.clone();
+        let known = frozen::known_head(agent.door.blobs().as_ref(), self.id(), &model, checkpoint, &agent.head).await;
+        if let Some(head) = known {
+            agent.set_head(head);
+        }
     }
 
     /// Gives the agent the head that the session has had so far, and tells of instruction files that have changed since.

@@ -273,6 +273,18 @@ pub(crate) struct ContextArgs {
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
+    /// Keep a text in the window whatever leaves it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["pin_event", "unpin"])]
+    pub(crate) pin: Option<String>,
+
+    /// The same for a message, an answer or a result, by the number of its event
+    #[arg(long, value_name = "EVENT", conflicts_with = "unpin")]
+    pub(crate) pin_event: Option<u64>,
+
+    /// Take a pin away, by its number
+    #[arg(long, value_name = "PIN")]
+    pub(crate) unpin: Option<u64>,
+
     /// The folder whose session is meant, instead of the current one
     #[arg(short = 'C', value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

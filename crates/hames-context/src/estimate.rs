@@ -118,6 +118,7 @@ mod tests {
                     error: None,
                     blob: None,
                     attachments: parts,
+                    capability: false,
                 }),
             })
         };

@@ -136,6 +136,7 @@ mod tests {
             error: None,
             blob: None,
             attachments: images.iter().map(|bytes| image(*bytes)).collect(),
+            capability: false,
         }))
     }
 

@@ -93,6 +93,7 @@ impl Window {
         for (item, place) in items.iter().zip(places).skip(same) {
             let label = self.label_of(item);
             self.entries.push(Entry::new(item, place, label));
+            self.mark_capability();
             if !anew {
                 let at = self.entries.len() - 1;
                 // Whatever stands among what left is no matter of the end.
@@ -115,6 +116,15 @@ impl Window {
             };
             self.pinned =
                 if state.pins.is_empty() { Vec::new() } else { (0..self.entries.len()).filter(is_pinned).collect() };
+        }
+    }
+
+    /// Carries what the newest entry says of its step to the rest of it, and the other way.
+    fn mark_capability(&mut self) {
+        let Some(begin) = self.entries.iter().rposition(Entry::begins) else { return };
+        let step = &mut self.entries[begin..];
+        if step.iter().any(|entry| entry.capability || entry.of_capability) {
+            step.iter_mut().for_each(|entry| entry.of_capability = entry.is_exchange());
         }
     }
 

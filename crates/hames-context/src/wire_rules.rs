@@ -183,6 +183,7 @@ mod tests {
             error: None,
             blob: None,
             attachments: Vec::new(),
+            capability: false,
         }))
     }
 

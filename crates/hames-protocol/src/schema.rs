@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use crate::{Envelope, Settings, ToolSpec};
+use crate::{Envelope, Settings, ToolSpec, WindowPreview, WindowReport};
 
 pub use openapi::openapi;
 
@@ -15,6 +15,8 @@ pub fn protocol_schema() -> Value {
     let mut generator: SchemaGenerator = SchemaSettings::draft2020_12().into_generator();
     generator.subschema_for::<Settings>();
     generator.subschema_for::<ToolSpec>();
+    generator.subschema_for::<WindowReport>();
+    generator.subschema_for::<WindowPreview>();
     let root = generator.root_schema_for::<Envelope>();
     let mut value = root.to_value();
     value["$id"] = json!("hames-protocol");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::proposals::{self, Proposal, Settled};
 use crate::{
-    BlobRef, Decision, Envelope, Event, Grant, InstructionFile, Outside, Pending, PendingEdited, PendingId, RunId,
+    BlobRef, Decision, Envelope, Event, Grant, InstructionFile, Outside, Pending, PendingEdited, PendingId, Pin, RunId,
     Settings, Todo, Usage,
 };
 
@@ -33,6 +33,8 @@ pub struct SessionState {
     pub settings: Settings,
     /// The todo list.
     pub todos: Vec<Todo>,
+    /// What stays in the window, oldest first.
+    pub pins: Vec<Pin>,
     /// Messages that wait, oldest first.
     pub pending: Vec<Pending>,
     /// Whether they stay where they are until resumed.
@@ -109,6 +111,11 @@ impl SessionState {
             Event::ChangesKept(_) => self.decided(),
             // A child keeps a list of its own, if any; this one is the session's.
             Event::TodoUpdated(updated) if envelope.agent.is_empty() => self.todos.clone_from(&updated.todos),
+            Event::PinAdded(added) if envelope.agent.is_empty() => {
+                let seq = envelope.seq.unwrap_or(self.seq);
+                self.pins.push(Pin { seq, target: added.target.clone(), by: added.by });
+            }
+            Event::PinRemoved(removed) if envelope.agent.is_empty() => self.pins.retain(|pin| pin.seq != removed.pin),
             Event::PendingAdded(pending) => {
                 if let (Some(id), Some(seq)) = (&pending.idempotency_id, envelope.seq) {
                     let sent = SentMessage { idempotency_id: id.clone(), pending_id: pending.id.clone(), seq };
@@ -139,6 +146,7 @@ impl SessionState {
             }
             Event::ToolError(error) => self.blobs += u32::from(error.blob.is_some()),
             Event::WindowMasked(masked) => masked.kept.iter().for_each(|kept| self.named(Some(&kept.blob))),
+            Event::WindowRetired(retired) => self.named(retired.archive.as_ref()),
             Event::WindowCheckpoint(checkpoint) => self.named(checkpoint.archive.as_ref()),
             Event::WindowExternalised(message) => self.named(message.blob.as_ref()),
             Event::FileChanged(changed) => match &changed.after {

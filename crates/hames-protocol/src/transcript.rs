@@ -30,7 +30,7 @@ pub struct UserItem {
     pub parts: Vec<Part>,
     /// Added by Hames (mode, date, folder), sent after the parts.
     pub note: Option<String>,
-    /// The kind of loop, where it was the loop guard that spoke: see [`superseded_nudges`].
+    /// The kind of loop, where it was the loop guard that spoke.
     pub nudge: Option<String>,
 }
 
@@ -83,6 +83,8 @@ pub struct ToolItem {
     pub blob: Option<BlobRef>,
     /// Images of the result. They reach the model in a user message after the results of the step.
     pub attachments: Vec<Part>,
+    /// Whether it says what can be done or how: it leaves the window after other results.
+    pub capability: bool,
 }
 
 /// A call that was asked for and has no answer yet.
@@ -248,6 +250,7 @@ impl Transcript {
                 error: None,
                 blob: done.blob.clone(),
                 attachments: done.attachments.clone(),
+                capability: done.capability,
             }),
             Event::ToolError(error) => self.answer_call(ToolItem {
                 call_id: error.call_id.clone(),
@@ -256,6 +259,7 @@ impl Transcript {
                 error: Some(error.class),
                 blob: error.blob.clone(),
                 attachments: Vec::new(),
+                capability: false,
             }),
             Event::RunDone(_) => self.close_answer(),
             _ => {}
@@ -338,23 +342,6 @@ impl Transcript {
 
 fn said(text: &str) -> UserItem {
     UserItem { parts: vec![Part::text(text)], ..UserItem::default() }
-}
-
-/// Places of nudges that a later one of their kind makes superfluous. They stay in the transcript; a request carries only
-/// the newest of each kind, and a summary none.
-pub fn superseded_nudges(items: &[Arc<Item>]) -> Vec<usize> {
-    let mut newer = HashSet::new();
-    let mut superseded: Vec<usize> = items
-        .iter()
-        .enumerate()
-        .rev()
-        .filter_map(|(at, item)| match item.as_ref() {
-            Item::User(UserItem { nudge: Some(kind), .. }) if !newer.insert(kind.as_str()) => Some(at),
-            _ => None,
-        })
-        .collect();
-    superseded.reverse();
-    superseded
 }
 
 /// Whether a text is a JSON object, without building one.

@@ -133,6 +133,11 @@ pub struct WindowState {
     pub checkpoint_seq: u64,
     /// The texts of what left, oldest first: the newest few.
     pub archives: Vec<BlobRef>,
+    /// The stretches that left, one for each checkpoint, oldest first: the last event of each, and the name of its text
+    /// where it was kept.
+    pub archived: Vec<(u64, Option<String>)>,
+    /// The same of exchanges that left while their turns stay.
+    pub retired: Vec<(u64, Option<String>)>,
     /// Messages sent in part, by their event.
     pub externalised: BTreeMap<u64, Externalised>,
     /// What stays, oldest first.
@@ -180,7 +185,11 @@ impl WindowState {
             }
             Event::WindowRetired(retired) => {
                 match retired.scope {
-                    RetireScope::Exchanges => self.retired_up_to = self.retired_up_to.max(retired.up_to_seq),
+                    RetireScope::Exchanges => {
+                        self.retired_up_to = self.retired_up_to.max(retired.up_to_seq);
+                        let name = retired.archive.as_ref().and_then(|archive| archive.name.clone());
+                        self.retired.push((retired.up_to_seq, name));
+                    }
                     RetireScope::Turns => self.archived_up_to = self.archived_up_to.max(retired.up_to_seq),
                 }
                 self.decided(Break::Retired, seq);
@@ -231,6 +240,8 @@ impl WindowState {
     fn begin_anew(&mut self, seq: u64, checkpoint: &WindowCheckpoint) {
         self.archived_up_to = self.archived_up_to.max(checkpoint.from_seq);
         self.deferred.extend(checkpoint.deferred.clone());
+        let name = checkpoint.archive.as_ref().and_then(|archive| archive.name.clone());
+        self.archived.push((checkpoint.from_seq, name));
         self.archives.extend(checkpoint.archive.clone());
         let surplus = self.archives.len().saturating_sub(ARCHIVES);
         self.archives.drain(..surplus);
@@ -266,6 +277,16 @@ impl WindowState {
         place <= self.archived_up_to
     }
 
+    /// The name of the text that holds what stands at this place whole, where that left the window.
+    pub fn archive_of(&self, place: u64) -> Option<&str> {
+        name_in(&self.archived, place)
+    }
+
+    /// The same of an exchange that left while its turn stays.
+    pub fn retired_in(&self, place: u64) -> Option<&str> {
+        name_in(&self.retired, place)
+    }
+
     /// The document the window opens with; empty where there is none.
     pub fn document(&self) -> &str {
         self.checkpoint.as_ref().map_or("", |checkpoint| checkpoint.document.as_str())
@@ -280,6 +301,12 @@ impl WindowState {
     pub fn is_pinned(&self, place: u64, event: u64) -> bool {
         self.pins.iter().any(|pin| pin.item() == event || pin.item() == place)
     }
+}
+
+/// The name of the first stretch that reaches to this place.
+fn name_in(stretches: &[(u64, Option<String>)], place: u64) -> Option<&str> {
+    let at = stretches.partition_point(|(up_to, _)| *up_to < place);
+    stretches.get(at)?.1.as_deref()
 }
 
 impl Break {

@@ -66,6 +66,8 @@ pub struct ToolOutput {
     pub exit_code: Option<i32>,
     /// Images of the result, kept as blobs: they go to the model after the step's results.
     pub attachments: Vec<Part>,
+    /// Whether it says what can be done or how (a skill, a contract of a tool): it leaves the window after other results.
+    pub capability: bool,
 }
 
 impl ToolOutput {
@@ -196,6 +198,29 @@ pub struct ToolCx {
     pub approved: Vec<PathBuf>,
     /// What the rules say of hosts that the call comes to only while it runs.
     pub hosts: HostRules,
+    /// What may be pinned.
+    pub pins: PinRoom,
+}
+
+/// Whether texts may stay in the window whatever leaves it. As made by default none may: nobody watches over their room.
+#[derive(Clone, Default)]
+pub struct PinRoom(Option<Arc<PinCheck>>);
+
+type PinCheck = dyn Fn(&[String]) -> Result<(), String> + Send + Sync;
+
+impl PinRoom {
+    /// A check that is given all texts which the model would have pinned, and answers with the reason where they may not be.
+    pub fn new(check: impl Fn(&[String]) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Whether the model may have these texts pinned and no others; else why not.
+    pub fn check(&self, texts: &[String]) -> Result<(), String> {
+        match &self.0 {
+            Some(check) => check(texts),
+            None => Err("nothing can be pinned here; keep it in the todo list".to_owned()),
+        }
+    }
 }
 
 /// What the rules say of hosts that a call did not name beforehand: where a redirect leads, say. As made by default

@@ -74,6 +74,7 @@ fn main() {
         mode: Mode::Build,
         fs: Arc::new(fs),
         hosts: hames_tools::HostRules::default(),
+        pins: hames_tools::PinRoom::default(),
         shell: Arc::new(ScriptedShell::new()),
         blobs: Arc::new(MemoryBlobs::default()),
         emit: Arc::new(Nowhere),

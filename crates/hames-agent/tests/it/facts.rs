@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use hames_context::{Carried, Deterministic, Policy, PruneThenSummarize, Strategy};
 use hames_model::{ChatModel, Endpoint};
-use hames_protocol::{BlobStore, Effect, MemoryBlobs, ModelInfo, RunResult, SessionId};
+use hames_protocol::{BlobStore, Effect, Item, MemoryBlobs, ModelInfo, Part, Projection, RunResult, SessionId};
 use hames_testkit::{ChatRequest, Provider, Script, TooLong, Turn};
 use hames_tools::ToolOutput;
 use serde_json::json;
@@ -71,6 +71,17 @@ fn copied(request: &ChatRequest) -> String {
     document
 }
 
+fn said_by(item: &Item) -> String {
+    match item {
+        Item::User(message) => {
+            let text = |part: &Part| if let Part::Text { text } = part { text.clone() } else { String::new() };
+            message.parts.iter().map(text).collect()
+        }
+        Item::Assistant(answer) => answer.text.clone(),
+        Item::Tool(result) => result.text.clone(),
+    }
+}
+
 async fn planted(strategy: Arc<dyn Strategy>) {
     let name = strategy.name().to_owned();
     let stated: Arc<Mutex<Option<String>>> = Arc::default();
@@ -116,22 +127,31 @@ async fn planted(strategy: Arc<dyn Strategy>) {
     let window: String = last.messages().iter().map(|message| format!("{message}\n")).collect();
     let total: u64 = hames.session.items().iter().map(|item| hames_context::estimate_item(item)).sum();
     assert!(total > 10 * WINDOW, "{name}: {total} tokens are not ten windows");
-    let mut kept = String::new();
-    let session = SessionId::from("s-1");
-    for number in 1.. {
-        let Some(blob) = blobs.named(&session, &format!("out-{number}")).await.unwrap() else { break };
-        let bytes = blobs.get(&blob.hash, 0, blob.bytes).await.unwrap();
-        kept.push_str(&String::from_utf8(bytes).unwrap());
-    }
     let document = hames.session.window().document().to_owned();
     let (live, gone) = in_the_end();
+    // The report says of every item where it is, and what it says is so: in the window as it is, or kept under a name
+    // that Recall takes. What the document says besides is counted.
+    let report = hames.session.report(&mut hames.agent);
+    let items = hames.session.items();
+    assert_eq!(report.items.len(), items.len(), "{name}");
     let mut places = BTreeMap::new();
     for (key, value) in &live {
-        let place = match () {
-            () if document.contains(value) => "document",
-            () if window.contains(value) => "window",
-            () if kept.contains(value) => "Recall",
-            () => panic!("{name}: {key} is {value} is lost\n{document}"),
+        let stated = format!("{key} is {value}");
+        let at = items.iter().position(|item| said_by(item).contains(&stated)).unwrap();
+        let told = &report.items[at];
+        let place = match (told.projection, told.kept.as_ref().or(told.archive.as_ref())) {
+            (Projection::Full, _) => {
+                assert!(window.contains(value), "{name}: {key} is {value} is not in the window: {told:?}");
+                "window"
+            }
+            (_, Some(output)) => {
+                let blob = blobs.named(&SessionId::from("s-1"), output).await.unwrap().unwrap();
+                let bytes = blobs.get(&blob.hash, 0, blob.bytes).await.unwrap();
+                let whole = String::from_utf8(bytes).unwrap();
+                assert!(whole.contains(value), "{name}: {key} is {value} is not in {output}: {told:?}");
+                if document.contains(value) { "document and Recall" } else { "Recall" }
+            }
+            (_, None) => panic!("{name}: {key} is {value} is lost: {told:?}\n{document}"),
         };
         *places.entry(place).or_insert(0) += 1;
     }
@@ -139,9 +159,6 @@ async fn planted(strategy: Arc<dyn Strategy>) {
         let (old_at, new_at) = (window.rfind(old.as_str()), window.rfind(new.as_str()));
         assert!(old_at.is_none() || new_at > old_at, "{name}: {key} is given as {old}, and is {new}\n{document}");
     }
-    // The report names every item's place, and where what left is kept.
-    let report = hames.session.report(&mut hames.agent);
-    assert_eq!(report.items.len(), hames.session.items().len(), "{name}");
     let opening = report.opening.as_ref().unwrap();
     assert!(opening.items_above > 0 && !opening.archives.is_empty(), "{name}: {opening:?}");
     println!("{name}: {total} tokens, {} facts: {places:?}", live.len());

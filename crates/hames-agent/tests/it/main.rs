@@ -12,6 +12,7 @@ mod inbox;
 mod learned;
 mod limits;
 mod long;
+mod long_cases;
 mod open_step;
 mod order;
 mod overflow;

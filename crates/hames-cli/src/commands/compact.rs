@@ -1,12 +1,14 @@
 //! `hames compact` and `hames context`: a session's window, made smaller by hand and looked at.
 //!
-//! Looking writes nothing, also where a run was cut by a death. Compacting takes the session's lease.
+//! Looking writes nothing, also where a run was cut by a death. Compacting and pinning take the session's lease.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hames_agent::{Agent, Nobody, Ports, RunControl, Session, SystemClock, Watch};
-use hames_protocol::{Failure, NobodyAnswers, WindowPreview, WindowReport};
+use hames_protocol::{
+    ErrorClass, Failure, NobodyAnswers, PinTarget, PinnedBy, Projection, WindowPreview, WindowReport,
+};
 use hames_store::SessionInfo;
 use hames_tools::LockTable;
 use serde_json::json;
@@ -76,6 +78,10 @@ pub(crate) fn context(args: &ContextArgs, env: &Env) -> Result<u8, Stop> {
     with_store(&home, |store| {
         let ground = Ground { env, home: &home, config: &config, store };
         let info = existing(store, &folder, &args.session)?;
+        if let Some(pinning) = pinning(args) {
+            let _lease = store.lease(&info.id, "hames context")?;
+            super::runtime()?.block_on(pin(ground, &info, pinning))?;
+        }
         let report = super::runtime()?.block_on(async {
             let (session, mut agent) = looked_at(ground, &info).await?;
             Ok::<_, Failure>(session.report(&mut agent))
@@ -88,6 +94,38 @@ pub(crate) fn context(args: &ContextArgs, env: &Env) -> Result<u8, Stop> {
         out.finish()?;
         Ok(exit::COMPLETE)
     })
+}
+
+/// What a person changes about pins.
+enum Pinning {
+    Add(PinTarget),
+    Remove(u64),
+}
+
+fn pinning(args: &ContextArgs) -> Option<Pinning> {
+    let text = args.pin.clone().map(|text| Pinning::Add(PinTarget::Text { text }));
+    let event = args.pin_event.map(|seq| Pinning::Add(PinTarget::Message { seq }));
+    text.or(event).or(args.unpin.map(Pinning::Remove))
+}
+
+async fn pin(ground: Ground<'_>, info: &SessionInfo, pinning: Pinning) -> Result<(), Failure> {
+    let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
+    let session = Session::resume(ports, info.id.clone()).await?;
+    let watch = Arc::new(Nobody) as Arc<dyn Watch>;
+    match pinning {
+        Pinning::Add(target) => {
+            let mut agent = agent(ground, info, &session)?;
+            session.take_up(&mut agent).await;
+            session.pin(&mut agent, target, PinnedBy::User, watch).await.map(|_| ())
+        }
+        Pinning::Remove(pin) if session.unpin(pin, watch).await? => Ok(()),
+        Pinning::Remove(pin) => {
+            let pins: Vec<String> = session.window().pins.iter().map(|pin| pin.seq.to_string()).collect();
+            let known =
+                if pins.is_empty() { "nothing is pinned".to_owned() } else { format!("there are {}", pins.join(", ")) };
+            Err(Failure::new(ErrorClass::Usage, format!("There is no pin {pin}; {known}.")))
+        }
+    }
 }
 
 async fn by_hand(
@@ -110,7 +148,8 @@ async fn preview(ground: Ground<'_>, info: &SessionInfo) -> Result<WindowPreview
 async fn looked_at(ground: Ground<'_>, info: &SessionInfo) -> Result<(Session, Agent), Failure> {
     let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
     let session = Session::look(ports, info.id.clone()).await?;
-    let agent = agent(ground, info, &session)?;
+    let mut agent = agent(ground, info, &session)?;
+    session.take_up(&mut agent).await;
     Ok((session, agent))
 }
 
@@ -135,7 +174,7 @@ fn agent(ground: Ground<'_>, info: &SessionInfo, session: &Session) -> Result<Ag
 fn failure(stop: Stop) -> Failure {
     match stop {
         Stop::Failed(failure) => *failure,
-        Stop::OutputClosed => Failure::new(hames_protocol::ErrorClass::Internal, "the output is closed"),
+        Stop::OutputClosed => Failure::new(ErrorClass::Internal, "the output is closed"),
     }
 }
 
@@ -199,7 +238,10 @@ fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Resu
         ))?;
     }
     for pin in &report.pins {
-        out.line(format!("  pinned: event {} (pin {})", pin.item, pin.pin))?;
+        let label = report.items.iter().find(|item| item.event == pin.item).map_or("", |item| item.label.as_str());
+        let by = if pin.by == PinnedBy::Model { " by the model" } else { "" };
+        let cut = if pin.projection == Projection::Stub { ", cut short" } else { "" };
+        out.line(format!("  pin {}{by}{cut}: {}", pin.pin, clean::line(label)))?;
     }
     if let Some(request) = &report.request {
         let changed = match request.changed_at {

@@ -172,6 +172,16 @@ impl Reader<'_> {
             if model.id.is_empty() {
                 return Err(self.wrong(element, &base, "an object with an \"id\""));
             }
+            if let (Some(window), Some(output)) = (model.context_window, model.max_output)
+                && output >= window
+            {
+                self.warnings.push(format!(
+                    "{}:{}: {base}: the output limit of {output} is as large as its window of {window}; a quarter of the \
+                     window is kept for answers, so set max_output lower",
+                    self.path.display(),
+                    self.line(element.start())
+                ));
+            }
             out.push(model);
         }
         Ok(out)

@@ -488,6 +488,7 @@ mod tests {
             attachments: vec![],
             duration_ms: 1200,
             served_from: None,
+            capability: false,
         };
         assert_eq!(tool_line("Shell make", &done), "Shell make · +4/−2 · exit 2 · 1.2 s");
         let blob = hames_protocol::BlobRef { hash: "h".into(), bytes: 1, dropped: 0, name: None };

@@ -60,6 +60,10 @@ enum Step {
         tokens: u64,
         kept: Vec<(CallId, usize)>,
     },
+    Retire {
+        retired: WindowRetired,
+        archive: usize,
+    },
     Checkpoint {
         checkpoint: WindowCheckpoint,
         archive: Option<usize>,
@@ -96,8 +100,9 @@ impl Decision {
         self.steps.push(Step::Plain(pruned.into()));
     }
 
-    pub(crate) fn retire(&mut self, retired: WindowRetired) {
-        self.steps.push(Step::Plain(retired.into()));
+    pub(crate) fn retire(&mut self, retired: WindowRetired, text: String) {
+        self.keeps.push(Keep::text_of(text));
+        self.steps.push(Step::Retire { retired, archive: self.keeps.len() - 1 });
     }
 
     pub(crate) fn checkpoint(&mut self, checkpoint: WindowCheckpoint, archive: Option<String>) {
@@ -145,6 +150,7 @@ impl Decision {
                     kept.iter().filter_map(|(call, at)| Some(KeptOutput { call_id: call.clone(), blob: blob(*at)? }));
                 WindowMasked { calls: calls.clone(), tokens: *tokens, kept: kept.collect() }.into()
             }
+            Step::Retire { retired, archive } => WindowRetired { archive: blob(*archive), ..retired.clone() }.into(),
             Step::Checkpoint { checkpoint, archive } => {
                 WindowCheckpoint { archive: archive.and_then(blob), ..checkpoint.clone() }.into()
             }

@@ -38,6 +38,10 @@ pub(crate) struct Entry {
     pub(crate) label: Label,
     /// Whether it, or something of its step, is pinned.
     pub(crate) pinned: bool,
+    /// Whether it says what can be done or how.
+    pub(crate) capability: bool,
+    /// Whether something of its step does: such a step is no exchange to be left out.
+    pub(crate) of_capability: bool,
     /// What was made to stand in its place, and of what.
     pub(crate) made: Option<(Option<Externalised>, Arc<Item>)>,
 }
@@ -56,6 +60,8 @@ impl Entry {
             named: names(item),
             label,
             pinned: false,
+            capability: matches!(item.as_ref(), Item::Tool(result) if result.capability),
+            of_capability: false,
             made: None,
         };
         if entry.call().is_some() {
@@ -104,9 +110,14 @@ impl Entry {
         self.place.origin == Origin::Opening
     }
 
-    /// Whether it can still become a stub.
-    pub(crate) fn maskable(&self) -> bool {
-        self.stub > 0 && self.how == How::Full && !self.pinned
+    /// Whether it can still become a stub; what says what can be done only where that is meant too.
+    pub(crate) fn maskable(&self, capabilities: bool) -> bool {
+        self.stub > 0 && self.how == How::Full && !self.pinned && (capabilities || !self.capability)
+    }
+
+    /// Whether it may be left out with the rest of its exchange while its turn stays.
+    pub(crate) fn retirable(&self) -> bool {
+        self.is_exchange() && !self.pinned && !self.of_capability
     }
 
     /// Whether there is anything to send of it.

@@ -12,22 +12,24 @@ impl Window {
             size <= self.limits.hard && size < fill
         };
         let all = self.entries.len();
-        let masked = Shape { mask_below: all, ..Shape::default() };
-        if fits(&masked) {
-            return Some(masked);
+        for capabilities in [false, true] {
+            let masked = Shape { mask_below: all, capabilities, ..Shape::default() };
+            if fits(&masked) {
+                return Some(masked);
+            }
         }
         let pins = self.limits.pins.min(self.limits.room / 6);
         let mut cut = self.view.first;
         while cut < all {
             cut = self.step_border(cut + 1);
             for mask_below in [0, all] {
-                let shape = Shape { mask_below, ..self.shape_at(cut) };
+                let shape = Shape { mask_below, capabilities: true, ..self.shape_at(cut) };
                 if fits(&shape) {
                     return Some(shape);
                 }
             }
         }
-        let last = Shape { mask_below: all, pins: Some(pins), ..self.shape_at(all) };
+        let last = Shape { mask_below: all, capabilities: true, pins: Some(pins), ..self.shape_at(all) };
         fits(&last).then_some(last)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hames_protocol::PinTarget;
+use hames_protocol::{PinTarget, PinnedBy};
 
 use super::Window;
 use crate::estimate_tokens;
@@ -50,6 +50,15 @@ impl fmt::Display for PinRefused {
 
 impl std::error::Error for PinRefused {}
 
+impl Terms {
+    /// Whether these texts and no others may be pinned besides what has so many estimated tokens.
+    pub fn check_texts(&self, texts: &[String], others: u64) -> Result<(), PinRefused> {
+        let tokens = texts.iter().map(|text| estimate_tokens(text)).sum();
+        let limit = Limits::of(self).pins;
+        if others + tokens > limit { Err(PinRefused::TooMuch { tokens, pinned: others, limit }) } else { Ok(()) }
+    }
+}
+
 impl Window {
     /// Whether something may be pinned besides what is.
     pub fn check_pin(&self, target: &PinTarget, terms: &Terms) -> Result<(), PinRefused> {
@@ -70,6 +79,16 @@ impl Window {
         let pinned = self.pinned_tokens();
         let limit = Limits::of(terms).pins;
         if pinned + tokens > limit { Err(PinRefused::TooMuch { tokens, pinned, limit }) } else { Ok(()) }
+    }
+
+    /// Estimated tokens of what is pinned and not by the model.
+    pub fn pinned_by_people(&self) -> u64 {
+        let by_model = |entry: &&super::Entry| {
+            let is_it = |pin: &&hames_protocol::Pin| pin.item() == entry.place.event;
+            self.known.state.pins.iter().find(is_it).is_some_and(|pin| pin.by == PinnedBy::Model)
+        };
+        self.pinned_tokens()
+            - self.entries.iter().filter(by_model).map(|entry| entry.tokens).sum::<u64>().min(self.pinned_tokens())
     }
 
     /// Estimated tokens of everything that is pinned, the rest of its steps included.

@@ -209,7 +209,8 @@ impl Window {
             let masked = Shape { retire_below: 0, ..shape.clone() };
             let tokens = self.size(&masked).saturating_sub(after);
             let up_to_seq = self.seq_before(shape.retire_below);
-            decision.retire(WindowRetired { up_to_seq, tokens, scope: RetireScope::Exchanges });
+            let retired = WindowRetired { up_to_seq, tokens, scope: RetireScope::Exchanges, archive: None };
+            decision.retire(retired, self.retired_text(shape.retire_below));
         }
         decision.ends();
         let what = if shape.retire_below > 0 { "masked and retired" } else { "masked" };
@@ -219,7 +220,7 @@ impl Window {
     fn add_masks(&self, decision: &mut Decision, shape: &Shape) {
         let from = shape.cut.max(self.view.first);
         let masked: Vec<_> = (from.max(shape.retire_below)..shape.mask_below.min(self.entries.len()))
-            .filter(|at| self.entries[*at].maskable())
+            .filter(|at| self.entries[*at].maskable(shape.capabilities))
             .collect();
         if !masked.is_empty() {
             let saved = masked.iter().map(|at| self.entries[*at].shown - self.entries[*at].stub).sum();

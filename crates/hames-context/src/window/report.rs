@@ -74,6 +74,11 @@ impl Window {
         let entry = &self.entries[at];
         let is_archived = at < self.view.first;
         let is_pinned = state.is_pinned(entry.place.seq, entry.place.event);
+        let archive = match entry.how {
+            How::Omitted if is_archived => state.archive_of(entry.place.seq),
+            How::Omitted if entry.retirable() => state.retired_in(entry.place.seq),
+            _ => None,
+        };
         let projection = match entry.how {
             How::Full => Projection::Full,
             How::Stub => Projection::Stub,
@@ -105,6 +110,7 @@ impl Window {
             bytes,
             sent_bytes,
             kept: kept(entry, state),
+            archive: archive.map(str::to_owned),
         }
     }
 

@@ -3,8 +3,8 @@
 use super::Window;
 
 /// Estimated tokens of a digest at most, and of its words without the calls it names.
-const DIGEST_TOKENS: u64 = 220;
-const DIGEST_WORDS: u64 = 24;
+const DIGEST_TOKENS: u64 = 260;
+const DIGEST_WORDS: u64 = 44;
 /// Estimated tokens of the words around document and pins.
 const OPENING_TOKENS: u64 = 70;
 /// And around each pin.
@@ -15,6 +15,8 @@ const PIN_TOKENS: u64 = 4;
 pub(crate) struct Shape {
     /// Results of entries before this one are stubs.
     pub(crate) mask_below: usize,
+    /// Whether results that say what can be done are among them: the last ones to go.
+    pub(crate) capabilities: bool,
     /// Exchanges of entries before this one are gone.
     pub(crate) retire_below: usize,
     /// The window begins at this entry; 0 where it begins where it does.
@@ -34,14 +36,14 @@ impl Window {
         let mut tokens = self.limits.head + self.opening_size(shape);
         let mut digest = 0;
         for (at, entry) in self.entries.iter().enumerate().skip(from) {
-            if at < shape.retire_below && entry.shown > 0 && entry.is_exchange() && !entry.pinned {
+            if at < shape.retire_below && entry.shown > 0 && entry.retirable() {
                 let before = digest;
                 digest = (digest.max(DIGEST_WORDS) + entry.named).min(DIGEST_TOKENS);
                 tokens += digest - before;
                 continue;
             }
             digest = 0;
-            let stub = at < shape.mask_below && entry.maskable();
+            let stub = at < shape.mask_below && entry.maskable(shape.capabilities);
             tokens += if stub { entry.stub } else { entry.shown };
         }
         tokens + self.digest_tokens(from)

@@ -117,6 +117,14 @@ impl Window {
         text
     }
 
+    /// The exchanges before an entry that leave while their turns stay, whole.
+    pub(crate) fn retired_text(&self, below: usize) -> String {
+        let mut text = String::new();
+        let leaving = self.entries[self.view.first..below].iter();
+        leaving.filter(|entry| entry.shown > 0 && entry.retirable()).for_each(|entry| whole(entry, &mut text));
+        text
+    }
+
     /// A document that no model writes: what was asked for, what was done, newest first while there is room.
     pub(crate) fn rolled(&self, cut: usize, held: &[usize], tokens: u64) -> String {
         let mut document = String::new();
@@ -177,7 +185,8 @@ fn one_line(text: &str, bytes: usize) -> String {
 /// Writes an item as a document's author reads it; whether there was anything.
 fn told(entry: &Entry, out: &mut String) -> bool {
     match entry.item.as_ref() {
-        Item::User(_) if entry.place.origin == Origin::Nudge => return false,
+        // A text that was pinned and no longer is was the pin's alone.
+        Item::User(_) if matches!(entry.place.origin, Origin::Nudge | Origin::Pin) => return false,
         Item::User(message) => {
             let message = match &entry.made {
                 Some((Some(_), made)) => match made.as_ref() {

@@ -49,19 +49,16 @@ impl View {
         let mut at = self.first;
         let before = std::mem::take(&mut self.digests);
         while at < entries.len() {
-            let is_left = |entry: &Entry| {
-                entry.is_exchange()
-                    && !entry.pinned
-                    && entry.place.seq <= state.retired_up_to
-                    && state.retired_up_to > 0
-            };
+            let is_left =
+                |entry: &Entry| entry.retirable() && entry.place.seq <= state.retired_up_to && state.retired_up_to > 0;
             if !is_left(&entries[at]) {
                 self.append(at, entries, state, recaller);
                 at += 1;
                 continue;
             }
             let end = (at..entries.len()).find(|next| !is_left(&entries[*next])).unwrap_or(entries.len());
-            let digest = before.get(&(at, end)).cloned().unwrap_or_else(|| digest_of(&entries[at..end], recaller));
+            let digest =
+                before.get(&(at, end)).cloned().unwrap_or_else(|| digest_of(&entries[at..end], state, recaller));
             self.push(at, Arc::clone(&digest));
             self.digests.insert((at, end), digest);
             at = end;
@@ -211,7 +208,7 @@ fn carries_image(item: &Item) -> bool {
     parts.iter().any(|part| matches!(part, Part::Image { .. }))
 }
 
-fn digest_of(entries: &[Entry], recaller: &Recaller) -> Arc<Item> {
+fn digest_of(entries: &[Entry], state: &WindowState, recaller: &Recaller) -> Arc<Item> {
     let labels: Vec<&Label> = entries
         .iter()
         .filter_map(|entry| match entry.item.as_ref() {
@@ -220,5 +217,8 @@ fn digest_of(entries: &[Entry], recaller: &Recaller) -> Arc<Item> {
         })
         .flatten()
         .collect();
-    Arc::new(Item::User(recaller.digest(&labels)))
+    let mut kept: Vec<&str> = entries.iter().filter_map(|entry| state.retired_in(entry.place.seq)).collect();
+    kept.dedup();
+    kept.drain(..kept.len().saturating_sub(words::DIGEST_KEPT));
+    Arc::new(Item::User(recaller.digest(&labels, &kept)))
 }

@@ -11,6 +11,8 @@ use crate::estimate_tokens;
 const DIGEST_CALLS: usize = 10;
 /// Bytes of one call's name in a digest.
 const DIGEST_NAME: usize = 60;
+/// Texts named in a digest that hold the whole.
+pub(crate) const DIGEST_KEPT: usize = 3;
 /// Archives named in an opening.
 const OPENING_ARCHIVES: usize = 3;
 
@@ -74,7 +76,7 @@ impl Recaller {
     }
 
     /// Steps that were left out between what was said.
-    pub(crate) fn digest(&self, labels: &[&Label]) -> UserItem {
+    pub(crate) fn digest(&self, labels: &[&Label], kept: &[&str]) -> UserItem {
         let mut counted: Vec<(String, usize)> = Vec::new();
         let mut more = 0;
         for label in labels {
@@ -96,7 +98,12 @@ impl Recaller {
         if more > 0 {
             let _ = write!(text, ", and {more} more");
         }
-        text.push_str(".]");
+        text.push('.');
+        if !kept.is_empty() {
+            let how = self.0.as_ref().map(|tool| format!("; {tool} shows it")).unwrap_or_default();
+            let _ = write!(text, " The whole is kept as {}{how}.", kept.join(", "));
+        }
+        text.push(']');
         said(text)
     }
 

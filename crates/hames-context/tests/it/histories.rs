@@ -158,7 +158,10 @@ impl Life {
                             "type": "tool.error", "call_id": id, "name": "Read", "error": output, "class": "failed",
                         })));
                     } else {
-                        self.log.result(id, &output);
+                        self.log.push(event(json!({
+                            "type": "tool.done", "call_id": id, "name": "Read", "output": output, "duration_ms": 1,
+                            "capability": *thinks && at == 0,
+                        })));
                     }
                 }
             }

@@ -426,9 +426,115 @@ fn turns_can_leave_without_a_document_and_pins_stay() {
     let terms = terms(16_000, 500);
     turns(&mut log, 4, 20);
     let up_to_seq = log.events.len() as u64;
-    log.push(WindowRetired { up_to_seq, tokens: 0, scope: RetireScope::Turns });
+    log.push(WindowRetired { up_to_seq, tokens: 0, scope: RetireScope::Turns, archive: None });
     log.user("Next.");
     log.settle(Moment::BeforeRequest, &terms, &terse).unwrap();
     assert_eq!(log.texts().len(), 2);
     assert!(matches!(log.window.items()[0].as_ref(), Item::User(_)));
+}
+
+/// A step of which one result says what can be done.
+fn capability(log: &mut Log, what: &str, size: usize) {
+    let (skill, other) = (log.call(what), log.call("src/beside.rs"));
+    log.push(Event::step_done_for_tests("tool_calls"));
+    log.push(event(json!({
+        "type": "tool.done", "call_id": skill, "name": "Read", "output": format!("SKILL {}", words(size)),
+        "duration_ms": 1, "capability": true,
+    })));
+    log.result(other, &words(size));
+}
+
+#[test]
+fn what_says_what_can_be_done_is_masked_last_and_stays_while_its_turn_does() {
+    for strategy in [true, false] {
+        let mut log = Log::new();
+        let plain = terms(16_000, 500);
+        let terms = if strategy { with(hames_context::Deterministic, plain) } else { plain };
+        log.user("Go.");
+        capability(&mut log, "skills/release", 800);
+        for n in 0..24 {
+            log.step("", &[(&format!("src/{n}.rs"), &words(900))]);
+            log.settle(Moment::AtBoundary, &terms, &terse).unwrap();
+            if log.state.checkpoint.is_some() {
+                break;
+            }
+            let texts = log.texts();
+            assert!(texts.iter().any(|text| text.starts_with("SKILL ")), "{n}: {:?}", log.lines);
+        }
+        assert!(log.lines.iter().any(|line| line.starts_with("masked")), "{:?}", log.lines);
+        // What came beside it is a stub all the same.
+        assert!(log.state.masked.len() > 4);
+    }
+    // Where nothing else is left to give, it goes too, and is kept.
+    let mut log = Log::new();
+    let terms = terms(4_096, 300);
+    log.user("Go.");
+    capability(&mut log, "skills/release", 3_600);
+    log.settle(Moment::AtBoundary, &terms, &terse).unwrap();
+    assert!(log.texts().iter().all(|text| !text.starts_with("SKILL ")), "{:?}", log.lines);
+    assert!(log.kept.iter().any(|(_, text)| text.contains("SKILL ")));
+}
+
+#[test]
+fn the_model_may_pin_what_people_left_of_the_room() {
+    let mut log = Log::new();
+    let terms = terms(16_000, 500);
+    log.user("Go.");
+    let pin = |by, text: &str| PinAdded { target: PinTarget::Text { text: text.into() }, by };
+    log.push(pin(PinnedBy::User, &words(1_000)));
+    log.push(pin(PinnedBy::Model, &words(500)));
+    log.plan(Moment::BeforeRequest, &terms);
+    let others = log.window.pinned_by_people();
+    assert!((1_000..1_020).contains(&others), "{others}");
+    // The list is given whole, so what the model has pinned already counts for nothing.
+    assert_eq!(terms.check_texts(&[words(780)], others), Ok(()));
+    let refused = terms.check_texts(&[words(780), words(100)], others).unwrap_err();
+    assert!(matches!(refused, PinRefused::TooMuch { limit: 1_800, .. }));
+    assert!(refused.to_string().contains("15% of the usable window"), "{refused}");
+}
+
+#[test]
+fn the_report_names_the_text_that_holds_what_left() {
+    let mut log = Log::new();
+    let terms = terms(16_000, 500);
+    for _ in 0..3 {
+        turns(&mut log, 20, 300);
+        log.settle(Moment::Manual, &terms, &terse).unwrap();
+    }
+    let report = log.window.report(&log.state, &terms);
+    let left: Vec<_> = report.items.iter().enumerate().filter(|(_, item)| item.state == ItemState::Archived).collect();
+    assert!(left.len() > 60, "{}", left.len());
+    for (at, item) in left {
+        let name = item.archive.as_ref().unwrap();
+        let whole = &log.kept.iter().find(|(known, _)| known == name).unwrap().1;
+        let said = crate::support::text(&log.transcript.items()[at]);
+        assert!(whole.contains(said.trim()), "{at} is not in {name}");
+    }
+    assert!(report.items.iter().all(|item| (item.state == ItemState::Archived) == item.archive.is_some()));
+}
+
+#[test]
+fn exchanges_that_leave_are_kept_whole_and_their_digest_names_the_text() {
+    let mut log = Log::new();
+    let terms = terms(16_000, 500);
+    for n in 0..40 {
+        log.user(&format!("Question {n}: {}", words(30)));
+        // Small results: a line in their place would save nothing.
+        let small = format!("fact {n} {}", words(60));
+        log.step("I look first.", &[("a.rs", &small), ("b.rs", &small), ("c.rs", &small)]);
+        log.answer("Nothing much.");
+        log.settle(Moment::AfterResponse, &terms, &terse).unwrap();
+        if log.state.retired_up_to > 0 {
+            break;
+        }
+    }
+    let report = log.window.report(&log.state, &terms);
+    let gone: Vec<usize> = (0..report.items.len()).filter(|at| report.items[*at].archive.is_some()).collect();
+    assert!(log.state.archived_up_to == 0 && gone.len() > 10, "{:?} {}", log.lines, gone.len());
+    for at in gone {
+        let name = report.items[at].archive.clone().unwrap();
+        let whole = &log.kept.iter().find(|(known, _)| *known == name).unwrap().1;
+        assert!(whole.contains(crate::support::text(&log.transcript.items()[at]).trim()));
+        assert!(log.texts().iter().any(|text| text.contains(&format!("kept as {name}; Recall shows it"))), "{name}");
+    }
 }

@@ -460,7 +460,15 @@ mod tests {
         }
         let result = |attachments: Vec<Part>| {
             let (call_id, name, text) = ("c".into(), "Read".into(), "shown below".into());
-            Arc::new(Item::Tool(ToolItem { call_id, name, text, error: None, blob: None, attachments }))
+            Arc::new(Item::Tool(ToolItem {
+                call_id,
+                name,
+                text,
+                error: None,
+                blob: None,
+                attachments,
+                capability: false,
+            }))
         };
         let of_results = [result(vec![image]), result(vec![]), text("and?")];
         assert_eq!(

@@ -101,6 +101,7 @@ impl Talk {
             error: None,
             blob: None,
             attachments: vec![],
+            capability: false,
         };
         self.items.extend([Arc::new(Item::Assistant(answer)), Arc::new(Item::Tool(result))]);
         self

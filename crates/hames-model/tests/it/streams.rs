@@ -192,6 +192,7 @@ async fn reasoning_goes_back_with_the_calls_it_came_with() {
             error: None,
             blob: None,
             attachments: Vec::new(),
+            capability: false,
         };
         let items = [user("hi"), Arc::new(Item::Assistant(item)), Arc::new(Item::Tool(result))];
         ask_with(&mut model, &items, &RequestOptions::default()).await.unwrap();

@@ -1,9 +1,7 @@
 //! Runs as a list shows them, and what there is to look up.
 
-use serde_json::Value;
-
 use super::api;
-use crate::{CallId, Cost, Mode, ModelRef, RunId, RunResult, Usage};
+use crate::{CallId, Cost, Mode, ModelRef, RunId, RunResult, Usage, WindowReport};
 
 api! {
     /// A run that goes on.
@@ -140,9 +138,9 @@ api! {
     }
 }
 api! {
-    /// The report about a session's window, as `hames context --json` prints it; see `hames-context`.
+    /// The report about a session's window, as `hames context --json` prints it.
     ContextReport {
         /// The report.
-        report: Value,
+        report: WindowReport,
     }
 }

@@ -203,6 +203,9 @@ body! {
         /// The call whose result this is, where this one did not run: there was nothing new to be had by it. There is no
         /// `tool.start` then.
         #[serde(default, skip_serializing_if = "Option::is_none")] served_from: Option<CallId>,
+        /// Whether the result says what can be done or how (a skill, a contract of a tool): it leaves the window after other
+        /// results.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")] capability: bool,
     }
 }
 body! {

@@ -46,6 +46,8 @@ body! {
         tokens: u64,
         /// What of it.
         #[serde(default)] scope: RetireScope,
+        /// The whole text of what left with it, for Recall.
+        #[serde(default, skip_serializing_if = "Option::is_none")] archive: Option<BlobRef>,
     }
 }
 /// Who wrote the document of a checkpoint.

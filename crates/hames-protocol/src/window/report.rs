@@ -76,6 +76,9 @@ pub struct ReportItem {
     /// The name under which it is kept whole, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// The name of the text of everything that left the window with it, where it left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<String>,
 }
 
 /// A sum of items.

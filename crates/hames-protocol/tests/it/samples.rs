@@ -38,6 +38,7 @@ pub(crate) fn done(id: &str, output: &str) -> ToolDone {
         attachments: vec![],
         duration_ms: 3,
         served_from: None,
+        capability: false,
     }
 }
 
@@ -384,6 +385,7 @@ fn tools() -> Vec<Event> {
             exit_code: Some(-1),
             attachments: vec![],
             served_from: Some("c0".into()),
+            capability: true,
             ..done("c1", "out")
         }
         .into(),
@@ -402,7 +404,7 @@ fn window() -> Vec<Event> {
             kept: vec![KeptOutput { call_id: "c0".into(), blob: blob() }],
         }
         .into(),
-        WindowRetired { up_to_seq: 40, tokens: 0, scope: RetireScope::Exchanges }.into(),
+        WindowRetired { up_to_seq: 40, tokens: 0, scope: RetireScope::Exchanges, archive: None }.into(),
         checkpoint(41, "# State").into(),
         WindowCheckpoint {
             kind: CheckpointKind::Trim,

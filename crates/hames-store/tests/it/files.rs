@@ -145,6 +145,7 @@ async fn through_the_door(
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             memory: None,
+            pins: hames_tools::PinRoom::default(),
         };
         let raw = RawCall { id: "x".into(), name: tool.clone(), arguments: input.to_string(), extra: None };
         door.run(vec![door.admit(raw)], cx).await.unwrap();

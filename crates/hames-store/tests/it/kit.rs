@@ -137,6 +137,7 @@ pub(crate) fn tool_done(output: &str) -> Event {
         attachments: vec![],
         duration_ms: 1,
         served_from: None,
+        capability: false,
     })
 }
 

@@ -74,6 +74,7 @@ async fn run(fs: &Arc<dyn FsProvider>, mode: Mode, calls: &[Call]) -> (Vec<bool>
         abort: CancellationToken::new(),
         interrupt: CancellationToken::new(),
         memory: None,
+        pins: hames_tools::PinRoom::default(),
     };
     door.run(admitted, cx).await.unwrap();
     let done = {

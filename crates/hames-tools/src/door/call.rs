@@ -275,6 +275,7 @@ impl Job {
             // Whoever comes to run with these has a grant or an approval for each of them.
             approved: touched.iter().filter(|t| !t.path.inside).map(|t| t.path.abs.clone()).collect(),
             hosts: self.host_rules(),
+            pins: self.cx.pins.clone(),
         }
     }
 

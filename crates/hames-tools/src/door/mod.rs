@@ -28,8 +28,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallMemory, Finished, FsProvider, LockTable, Policy, Preview, Recall, Rule, Secrets, ShellProvider, ToolFailure,
-    ToolSet,
+    CallMemory, Finished, FsProvider, LockTable, PinRoom, Policy, Preview, Recall, Rule, Secrets, ShellProvider,
+    ToolFailure, ToolSet,
 };
 pub use admit::Admitted;
 use call::{Ended, Job, Origin};
@@ -79,6 +79,8 @@ pub struct RunCx {
     pub interrupt: CancellationToken,
     /// What the run remembers of its calls; without it every call runs.
     pub memory: Option<Arc<dyn CallMemory>>,
+    /// What the model may pin.
+    pub pins: PinRoom,
 }
 
 /// The door of a run.

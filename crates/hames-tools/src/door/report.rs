@@ -28,11 +28,11 @@ pub(super) async fn report(
     let cap = origin.cap(parts);
     let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
     let (text, whole, end) = match ended.result {
-        Ok(ToolOutput { mut text, whole, diffs, files, exit_code, attachments }) => {
+        Ok(ToolOutput { mut text, whole, diffs, files, exit_code, attachments, capability }) => {
             let attachments = clean_attachments(parts, attachments, &mut text).await;
             let text = if text.trim().is_empty() { "(no output)".into() } else { text };
             let diffs = diffs.into_iter().map(|diff| clean_diff(&parts.secrets, diff)).collect();
-            (text, whole, End::Done { diffs, files, exit_code, attachments })
+            (text, whole, End::Done { diffs, files, exit_code, attachments, capability })
         }
         Err(ToolFailure { class, text, whole }) => {
             let text = if text.trim().is_empty() { "It failed and did not say why.".into() } else { text };
@@ -64,7 +64,13 @@ pub(super) async fn report(
 }
 
 enum End {
-    Done { diffs: Vec<Diff>, files: Vec<hames_protocol::FileHash>, exit_code: Option<i32>, attachments: Vec<Part> },
+    Done {
+        diffs: Vec<Diff>,
+        files: Vec<hames_protocol::FileHash>,
+        exit_code: Option<i32>,
+        attachments: Vec<Part>,
+        capability: bool,
+    },
     Error(ToolErrorClass),
 }
 
@@ -73,7 +79,7 @@ impl End {
         let text = text + &origin.note_line();
         let (call_id, name) = (origin.call_id.clone(), origin.name.clone());
         match self {
-            End::Done { diffs, files, exit_code, attachments } => ToolDone {
+            End::Done { diffs, files, exit_code, attachments, capability } => ToolDone {
                 call_id,
                 name,
                 output: text,
@@ -84,6 +90,7 @@ impl End {
                 attachments,
                 duration_ms,
                 served_from: None,
+                capability,
             }
             .into(),
             End::Error(class) => ToolError { call_id, name, error: text, class, blob, duration_ms }.into(),

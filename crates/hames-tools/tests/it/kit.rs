@@ -412,6 +412,7 @@ impl Setup {
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             memory: None,
+            pins: hames_tools::PinRoom::default(),
         };
         TestDoor { door: Arc::new(door), log, cx, fs, blobs }
     }

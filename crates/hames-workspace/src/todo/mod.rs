@@ -1,8 +1,10 @@
-//! The session's todo list: [`TodoWrite`] replaces it, [`TodoRead`] shows it.
+//! The session's todo list: [`TodoWrite`] replaces it, [`TodoRead`] shows it. What the model wants to stay in its window,
+//! whatever leaves it, is written the same way.
 //!
 //! The list lives in the session's state, which is a fold of events; these tools only record that it changed.
 
 mod list;
+mod pins;
 
 use std::sync::Arc;
 
@@ -51,8 +53,12 @@ impl TodoWrite {
                                 "required": ["content", "status"],
                             },
                         },
+                        "pins": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "facts and decisions that must stay in view; replaces those before",
+                        },
                     },
-                    "required": ["todos"],
                 }),
             },
         }
@@ -82,15 +88,40 @@ impl Tool for TodoWrite {
 
     fn label(&self, input: &Value) -> Label {
         let count = input.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
-        Label::new("TodoWrite", "").sized(format!("{count} todos"))
+        let pins = input.get("pins").and_then(Value::as_array).map_or(0, Vec::len);
+        let sized = match pins {
+            0 => format!("{count} todos"),
+            _ => format!("{count} todos, {pins} pins"),
+        };
+        Label::new("TodoWrite", "").sized(sized)
     }
 
     async fn run(&self, input: &Value, cx: &ToolCx) -> Result<ToolOutput, ToolFailure> {
-        let known = cx.state().todos.clone();
-        let todos = list::read(input.get("todos"), &known).map_err(ToolFailure::invalid)?;
-        let text = list::render(&todos, list::SHORT, cx.cap_bytes);
-        cx.emit.record(vec![Event::TodoUpdated(TodoUpdated { todos })]).await?;
-        Ok(ToolOutput::text(text))
+        let (known, pinned) = {
+            let state = cx.state();
+            (state.todos.clone(), state.pins.clone())
+        };
+        let pins = input.get("pins").filter(|pins| !pins.is_null());
+        let todos = match input.get("todos") {
+            None if pins.is_some() => None,
+            given => Some(list::read(given, &known).map_err(ToolFailure::invalid)?),
+        };
+        let mut events = Vec::new();
+        let mut said = Vec::new();
+        if let Some(todos) = todos {
+            said.push(list::render(&todos, list::SHORT, cx.cap_bytes));
+            events.push(Event::TodoUpdated(TodoUpdated { todos }));
+        }
+        if let Some(pins) = pins {
+            let texts = pins::read(pins).map_err(ToolFailure::invalid)?;
+            cx.pins.check(&texts).map_err(ToolFailure::refused)?;
+            events.extend(pins::changes(&pinned, &texts));
+            said.push(format!("{} pinned.", texts.len()));
+        }
+        if !events.is_empty() {
+            cx.emit.record(events).await?;
+        }
+        Ok(ToolOutput::text(said.join("\n")))
     }
 }
 

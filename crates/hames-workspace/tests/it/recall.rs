@@ -294,6 +294,7 @@ async fn behind_a_door_no_result_of_it_is_kept_again() {
                 abort: CancellationToken::new(),
                 interrupt: CancellationToken::new(),
                 memory: None,
+                pins: hames_tools::PinRoom::default(),
             };
             door.run(vec![door.admit(call)], cx).await.unwrap();
             let last = bench.recorder.events.lock().unwrap().last().cloned().unwrap();

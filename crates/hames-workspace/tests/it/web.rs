@@ -560,6 +560,7 @@ async fn through_a_door(
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             memory: None,
+            pins: hames_tools::PinRoom::default(),
         };
         door.run(vec![door.admit(call)], cx).await.unwrap();
         ends.push(bench.recorder.events.lock().unwrap().last().cloned().unwrap());

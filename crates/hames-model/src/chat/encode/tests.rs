@@ -58,7 +58,15 @@ fn result(own: &str) -> Arc<Item> {
 /// A result with images.
 fn seeing(own: &str, attachments: Vec<Part>) -> Arc<Item> {
     let (call_id, name) = (own.into(), "Read".into());
-    Arc::new(Item::Tool(ToolItem { call_id, name, text: "ok".into(), error: None, blob: None, attachments }))
+    Arc::new(Item::Tool(ToolItem {
+        call_id,
+        name,
+        text: "ok".into(),
+        error: None,
+        blob: None,
+        attachments,
+        capability: false,
+    }))
 }
 
 fn prepare(encoder: &mut Encoder, head: &Arc<Head>, items: &[Arc<Item>]) -> (String, PreparedInfo) {

@@ -82,6 +82,7 @@ fn turn_of(turn: u32) -> Vec<(Option<u32>, Event)> {
             attachments: vec![],
             duration_ms: 1,
             served_from: None,
+            capability: false,
         };
         let text = TextDone { index: 0, text: "I look at it once more. ".repeat(8), cut: None };
         let of_step: [Event; 4] = [text.into(), asked.into(), Event::step_done_for_tests("tool_calls"), done.into()];

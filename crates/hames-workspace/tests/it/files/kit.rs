@@ -131,6 +131,7 @@ impl Bench {
             state: recorder.state.clone(),
             approved: Vec::new(),
             hosts: hames_tools::HostRules::default(),
+            pins: hames_tools::PinRoom::default(),
         };
         Self { scratch, fs, recorder, blobs, cx }
     }

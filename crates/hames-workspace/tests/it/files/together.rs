@@ -69,6 +69,7 @@ async fn run(bench: &Bench, door: &Door, calls: &[(&str, Value)]) -> Vec<bool> {
         abort: bench.cx.cancel.clone(),
         interrupt: tokio_util::sync::CancellationToken::new(),
         memory: None,
+        pins: hames_tools::PinRoom::default(),
     };
     door.run(admitted, cx).await.unwrap();
     let events = bench.recorder.events.lock().unwrap();

@@ -48,6 +48,7 @@ fn seeing_cx(bed: &Bed) -> (ToolCx, Arc<Seen>) {
         state: Arc::default(),
         approved: Vec::new(),
         hosts: hames_tools::HostRules::default(),
+        pins: hames_tools::PinRoom::default(),
     };
     (cx, seen)
 }

@@ -209,6 +209,7 @@ impl Bed {
             abort: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             memory: None,
+            pins: hames_tools::PinRoom::default(),
         };
         self.door.run(vec![call], cx).await.unwrap();
         let events = std::mem::take(&mut *self.seen.0.lock().unwrap());

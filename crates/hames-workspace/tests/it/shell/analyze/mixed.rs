@@ -188,6 +188,7 @@ proptest! {
             state: Arc::default(),
             approved: Vec::new(),
             hosts: Default::default(),
+            pins: Default::default(),
         };
         let tool = hames_workspace::shell::tools().remove(0);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
