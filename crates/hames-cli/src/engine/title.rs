@@ -16,7 +16,8 @@ const SHOWN: usize = 4_000;
 
 /// Asks once. `None` where there is no answer, or none that could be a name.
 pub(crate) async fn ask_for_title(model: &mut dyn ModelClient, first_message: &str) -> Option<String> {
-    let shown = &first_message[..first_message.floor_char_boundary(SHOWN)];
+    let end = (0..=SHOWN.min(first_message.len())).rev().find(|at| first_message.is_char_boundary(*at));
+    let shown = &first_message[..end.unwrap_or(0)];
     let head = Arc::new(Head { tools: Vec::new(), system: ASKED.to_owned() });
     let items = [Arc::new(Item::User(UserItem { parts: vec![Part::text(shown)], ..UserItem::default() }))];
     let options = RequestOptions {

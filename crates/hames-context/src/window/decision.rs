@@ -53,7 +53,7 @@ pub struct Decision {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Plain(Event),
+    Plain(Box<Event>),
     /// Calls, and which of `keeps` is whose.
     Mask {
         calls: Vec<CallId>,
@@ -81,7 +81,7 @@ impl Decision {
 
     pub(crate) fn starts(&mut self, reason: &str) {
         let start = CompactionStart { reason: reason.to_owned(), tokens_before: self.tokens_before };
-        self.steps.push(Step::Plain(start.into()));
+        self.steps.push(Step::Plain(Box::new(start.into())));
     }
 
     pub(crate) fn mask(&mut self, results: &[Arc<Item>], tokens: u64) {
@@ -97,7 +97,7 @@ impl Decision {
         let messages_removed = calls.len() as u64;
         self.steps.push(Step::Mask { calls, tokens, kept });
         let pruned = CompactionPruned { tokens_removed: tokens, messages_removed };
-        self.steps.push(Step::Plain(pruned.into()));
+        self.steps.push(Step::Plain(Box::new(pruned.into())));
     }
 
     pub(crate) fn retire(&mut self, retired: WindowRetired, text: String) {
@@ -108,7 +108,7 @@ impl Decision {
     pub(crate) fn checkpoint(&mut self, checkpoint: WindowCheckpoint, archive: Option<String>) {
         if !checkpoint.document.is_empty() {
             let summary = CompactionSummary { summary: checkpoint.document.clone() };
-            self.steps.push(Step::Plain(summary.into()));
+            self.steps.push(Step::Plain(Box::new(summary.into())));
         }
         let archive = archive.map(|text| {
             self.keeps.push(Keep::text_of(text));
@@ -127,7 +127,7 @@ impl Decision {
 
     pub(crate) fn ends(&mut self) {
         let done = CompactionDone { tokens_before: self.tokens_before, tokens_after: self.tokens_after };
-        self.steps.push(Step::Plain(done.into()));
+        self.steps.push(Step::Plain(Box::new(done.into())));
     }
 
     /// Writes the line, counting what is decided: nothing is logged uncounted.
@@ -144,7 +144,7 @@ impl Decision {
     pub fn events(&self, kept: &[Option<BlobRef>]) -> Vec<Event> {
         let blob = |at: usize| kept.get(at).cloned().flatten();
         let event = |step: &Step| match step {
-            Step::Plain(event) => event.clone(),
+            Step::Plain(event) => event.as_ref().clone(),
             Step::Mask { calls, tokens, kept } => {
                 let kept =
                     kept.iter().filter_map(|(call, at)| Some(KeptOutput { call_id: call.clone(), blob: blob(*at)? }));

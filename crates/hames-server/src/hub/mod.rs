@@ -123,7 +123,7 @@ impl Inner {
         let read = move || {
             let found = store.session(&wanted)?.zip(store.outline(&wanted)?);
             let held = store.holder(&wanted).is_some_and(|used| (used.pid, used.holder) != me);
-            Ok(found.ok_or(LogError::NoSession(wanted)).map(|found| (found, held))?)
+            found.ok_or(LogError::NoSession(wanted)).map(|found| (found, held))
         };
         let (found, held) = blocking(read).await?.map_err(refused)?;
         // What a death left open is closed first, and what waits for nobody goes on.

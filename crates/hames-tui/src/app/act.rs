@@ -45,7 +45,7 @@ impl App {
                 Err(_) => self.face.notice = Some("a model is written as PROVIDER/MODEL".into()),
             },
             Command::Stop { all: false } => self.stop_run(now, effects),
-            Command::Stop { all: true } => self.abort(Abort { scope: AbortScope::All }, effects),
+            Command::Stop { all: true } => self.abort(Abort { scope: AbortScope::All, exit_code: None }, effects),
             Command::Steer(text) => self.send(vec![Part::text(text)], Delivery::Steer, None, effects),
             Command::Queue(Some(text)) => self.send(vec![Part::text(text)], Delivery::Queue, None, effects),
             Command::Queue(None) => self.with_session("the queue", effects, |app, session| {

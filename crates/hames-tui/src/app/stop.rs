@@ -74,7 +74,7 @@ impl App {
         if self.stop.means_all(now) {
             self.stop.asked_at = None;
             self.face.notice = Some("Background work is stopped too.".into());
-            self.abort(Abort { scope: AbortScope::All }, effects);
+            self.abort(Abort { scope: AbortScope::All, exit_code: None }, effects);
         } else if self.face.is_busy() {
             self.stop_run(now, effects);
         }
@@ -84,7 +84,7 @@ impl App {
     pub(super) fn stop_run(&mut self, now: u64, effects: &mut Vec<Effect>) {
         self.stop.asked_at = Some(now);
         self.stop.is_stopping = true;
-        self.abort(Abort { scope: AbortScope::Foreground }, effects);
+        self.abort(Abort { scope: AbortScope::Foreground, exit_code: None }, effects);
     }
 
     /// The key that stops what there is to stop, and leaves the second time. Whatever is on the screen, it is heard.

@@ -151,7 +151,7 @@ fn what_could_not_be_sent_is_back_in_the_prompt() {
 fn escape_stops_the_run_once_and_everything_the_second_time() {
     let mut app = shown(Some(Mode::Build));
     let scope = |effects: &[Effect]| match &asked(effects)[..] {
-        [(_, Request::Abort(_, Abort { scope }))] => Some(*scope),
+        [(_, Request::Abort(_, Abort { scope, .. }))] => Some(*scope),
         _ => None,
     };
     let effects = app.update(key(KeyCode::Esc), 1_000);

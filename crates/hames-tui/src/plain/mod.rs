@@ -323,7 +323,7 @@ impl Plain {
             ("/stop", how) => {
                 let scope = if how == "--all" { AbortScope::All } else { AbortScope::Foreground };
                 match self.session.clone() {
-                    Some(session) => self.ask(Request::Abort(session, Abort { scope })),
+                    Some(session) => self.ask(Request::Abort(session, Abort { scope, exit_code: None })),
                     None => return self.tell("there is nothing to stop"),
                 }
                 Ok(())
