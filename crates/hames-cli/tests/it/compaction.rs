@@ -1,6 +1,8 @@
 //! Long sessions through the binary: a window from the command line, what is learned of one, compaction by hand, and a
 //! death in the middle of it.
 
+use std::sync::Mutex;
+
 use hames_testkit::{ChatRequest, Gate, Script, TooLong, Turn};
 use serde_json::json;
 
@@ -161,4 +163,137 @@ fn analyze_the_todo_list_and_the_window_survive_a_compaction() {
     // Still Analyze: a write is only proposed.
     let note = request.last_text();
     assert!(note.contains("Mode: Analyze"), "{note}");
+}
+
+#[test]
+fn what_the_model_pins_stays_through_masks_and_checkpoints_and_is_bounded() {
+    let calls = Mutex::new(0usize);
+    let script = Script::new()
+        .turn(Turn::call("TodoWrite", json!({"pins": ["the port is 8080"]})))
+        .turn(Turn::call("TodoWrite", json!({"pins": ["the port is 8080", "x".repeat(20_000)]})))
+        .turn(Turn::text("Pinned."))
+        .window(20_000)
+        .respond(move |request| {
+            if is_for_document(request) {
+                return Turn::text("## Facts\n- files were read");
+            }
+            let mut calls = calls.lock().unwrap();
+            *calls += 1;
+            match *calls % 8 {
+                0 => Turn::text("Read."),
+                at => Turn::call("Read", json!({"path": "long.txt", "offset": at * 50, "limit": 200 + *calls})),
+            }
+        });
+    let (user, provider) = User::with(script);
+    user.write("long.txt", "a line of a long file\n".repeat(2_000));
+    user.ok(&["run", "-s", "s", "--context-window", "20000", "--max-output-tokens", "1000", "pin the port"]);
+    let refusal = provider.requests()[2].tool_results().pop().unwrap().1;
+    assert!(refusal.contains("15% of the usable window"), "{refusal}");
+    for _ in 0..4 {
+        user.ok(&["run", "-s", "s", "read on"]);
+    }
+    user.ok(&["compact", "s"]);
+    user.ok(&["run", "-s", "s", "read on"]);
+    let log = user.ok(&["sessions", "show", "s", "--json"]);
+    for kind in ["pin.added", "window.masked", "window.checkpoint"] {
+        assert!(log.types().contains(&kind.to_owned()), "{kind}: {:?}", log.types());
+    }
+    assert_eq!(log.event("pin.added")["by"], "model");
+    let conversation = provider.requests().into_iter().filter(|request| !is_for_document(request)).skip(1);
+    for request in conversation {
+        let shown = request.messages().iter().filter(|message| message.to_string().contains("inned")).count();
+        assert!(shown > 0 && request.messages().iter().any(|m| m.to_string().contains("the port is 8080")));
+    }
+    let report = user.ok(&["context", "s"]).out;
+    assert!(report.contains("by the model") && report.contains("the port is 8080"), "{report}");
+}
+
+#[test]
+fn a_person_pins_by_text_or_event_and_takes_it_back() {
+    let (user, provider) = User::with(Script::new().respond(talk));
+    filled(&user, 6, &SMALL);
+    let report = |args: &[&str]| user.ok(&[&["context", "s", "--json"], args].concat()).json().remove(0);
+    let pinned = report(&["--pin", "never force-push"]);
+    let pin = pinned["pins"][0]["pin"].to_string();
+    let said = pinned["items"][2]["event"].to_string();
+    assert_eq!(report(&["--pin-event", &said])["pins"].as_array().unwrap().len(), 2);
+    let too_much = user.run(&["context", "s", "--pin", &"long ".repeat(5_000)]);
+    assert!(too_much.code == 2 && too_much.err.contains("pins may have"), "{too_much:?}");
+    user.ok(&["compact", "s"]);
+    user.ok(&["run", "-s", "s", "go on"]);
+    let last = provider.requests().last().unwrap().clone();
+    assert!(last.messages()[1].to_string().contains("[Pinned]\\nMessage 1: the port"), "{}", last.messages()[1]);
+    assert!(last.messages().iter().any(|message| message.to_string().contains("never force-push")));
+    assert_eq!(report(&["--unpin", &pin])["pins"].as_array().unwrap().len(), 1);
+    let unknown = user.run(&["context", "s", "--unpin", &pin]);
+    assert!(unknown.code == 2 && unknown.err.contains(&format!("There is no pin {pin}")), "{unknown:?}");
+}
+
+#[test]
+fn the_beginning_of_a_session_stays_when_its_instructions_change_and_the_note_tells_it() {
+    let (user, provider) = User::with(Script::new().respond(talk));
+    user.write("AGENTS.md", "Use tabs, always.\n");
+    user.ok(&["run", "-s", "s", "first"]);
+    let head = user.ok(&["context", "s", "--json"]).json()[0]["budget"]["head"].clone();
+    user.write("AGENTS.md", format!("Use four spaces now.\n{}", "And some more of it.\n".repeat(400)));
+    // Whoever looks counts with what is sent.
+    assert_eq!(user.ok(&["context", "s", "--json"]).json()[0]["budget"]["head"], head);
+    user.ok(&["run", "-s", "s", "second"]);
+    user.write("AGENTS.md", "Use two spaces.\n");
+    user.ok(&["run", "-s", "s", "third"]);
+    let requests = provider.requests();
+    assert!(requests[1..].iter().all(|request| request.prefix.unwrap().is_kept()), "{:?}", requests[1].prefix);
+    assert!(requests.iter().all(|request| request.messages()[0].to_string().contains("Use tabs, always.")));
+    let note = requests[1].last_text();
+    assert!(note.contains("Instruction files have changed") && note.contains("AGENTS.md"), "{note}");
+    assert!(requests[2].last_text().contains("Use two spaces."), "{}", requests[2].last_text());
+    // What begins anew begins with what holds.
+    filled(&user, 6, &SMALL);
+    user.ok(&["compact", "s"]);
+    user.ok(&["run", "-s", "s", "and now"]);
+    let system = provider.requests().last().unwrap().messages()[0].to_string();
+    assert!(system.contains("Use two spaces.") && !system.contains("Use tabs"), "{system}");
+}
+
+#[test]
+fn after_a_compaction_a_file_read_before_can_be_written_and_in_analyze_is_only_proposed() {
+    for (mode, lands) in [("build", true), ("analyze", false)] {
+        let write = json!({"path": "a.txt", "content": "new\n"});
+        let step = Mutex::new(0usize);
+        let script = Script::new().respond(move |request| {
+            if is_for_document(request) {
+                return talk(request);
+            }
+            let mut step = step.lock().unwrap();
+            *step += 1;
+            match (*step, request.last_role()) {
+                (1, _) => Turn::call("Read", json!({"path": "a.txt"})),
+                (_, "user") if request.last_text().contains("write it") => Turn::call("Write", write.clone()),
+                _ => Turn::text("Noted."),
+            }
+        });
+        let (user, provider) = User::with(script);
+        let file = user.write("a.txt", "old\n");
+        user.ok(&[&["run", "-s", "s", "--mode", mode], &SMALL[..], &["read it"]].concat());
+        filled(&user, 6, &[]);
+        user.ok(&["compact", "s"]);
+        user.ok(&["run", "-s", "s", "write it"]);
+        let result = provider.requests().last().unwrap().tool_results().pop().unwrap().1;
+        assert!(!result.contains("read it first") && !result.to_lowercase().contains("refused"), "{result}");
+        let content = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(content, if lands { "new\n" } else { "old\n" }, "{mode}: {result}");
+    }
+}
+
+#[test]
+fn a_limit_that_leaves_no_window_is_warned_of_at_the_start() {
+    let (user, _provider) = User::saying("Hello.");
+    for (window, output, warned) in [(32_768, 32_768, true), (32_768, 40_000, true), (32_768, 4_096, false)] {
+        user.write_config(&format!(
+            r#"{{"providers": {{"local": {{"base_url": "http://127.0.0.1:9/v1",
+                "models": [{{"id": "m", "context_window": {window}, "max_output": {output}}}]}}}}}}"#
+        ));
+        let run = user.run(&["run", "-m", "local/m", "hello"]);
+        assert_eq!(run.err.contains("as large as its window"), warned, "{window} {output}: {}", run.err);
+    }
 }

@@ -56,7 +56,7 @@ impl TodoWrite {
                         "pins": {
                             "type": "array",
                             "items": {"type": "string"},
-                            "description": "facts and decisions that must stay in view; replaces those before",
+                            "description": "what must stay in view; replaces earlier pins",
                         },
                     },
                 }),

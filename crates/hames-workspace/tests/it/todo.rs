@@ -1,7 +1,7 @@
 //! The todo list as models write and read it.
 
-use hames_protocol::{Effect, Event, Resource};
-use hames_tools::Tool;
+use hames_protocol::{Effect, Event, Pin, PinAdded, PinTarget, PinnedBy, Resource};
+use hames_tools::{PinRoom, Tool};
 use hames_workspace::todo::{TodoRead, TodoWrite};
 use serde_json::{Value, json};
 
@@ -145,4 +145,59 @@ fn the_advertised_specs_are_small() {
         let size = serde_json::to_string(tool.spec()).unwrap().len();
         assert!(size <= limit, "{}: {size}", tool.spec().name);
     }
+}
+
+/// Room for texts of so many bytes in all.
+fn room(bytes: usize) -> PinRoom {
+    PinRoom::new(move |texts| match texts.iter().map(String::len).sum::<usize>() {
+        all if all > bytes => Err(format!("{all} bytes are more than the {bytes} that pins may have")),
+        _ => Ok(()),
+    })
+}
+
+fn pins_of(events: &[Event]) -> Vec<String> {
+    let line = |event: &Event| match event {
+        Event::PinAdded(PinAdded { target: PinTarget::Text { text }, by: PinnedBy::Model }) => Some(format!("+{text}")),
+        Event::PinRemoved(removed) => Some(format!("-{}", removed.pin)),
+        _ => None,
+    };
+    events.iter().filter_map(line).collect()
+}
+
+#[test]
+fn pins_are_a_list_of_the_models_own_and_only_what_differs_is_recorded() {
+    let mut bench = Bench::new(&[]);
+    bench.cx.pins = room(40);
+    let pin = |bench: &Bench, pins: Value| bench.run(&TodoWrite::new(), json!({"pins": pins}));
+    assert_eq!(pin(&bench, json!(["port 8080", " ", "port 8080", "no force"])).unwrap(), "2 pinned.");
+    assert_eq!(pins_of(&bench.events()), ["+port 8080", "+no force"]);
+    // As they stand in the session then; what a person pinned is none of the model's.
+    let text = |seq, text: &str, by| Pin { seq, target: PinTarget::Text { text: text.into() }, by };
+    let known = [
+        text(5, "port 8080", PinnedBy::Model),
+        text(6, "no force", PinnedBy::Model),
+        text(7, "said by hand", PinnedBy::User),
+    ];
+    bench.cx.state.lock().unwrap().pins = known.to_vec();
+    pin(&bench, json!(["no force", "use tabs"])).unwrap();
+    assert_eq!(pins_of(&bench.events())[2..], ["-5", "+use tabs"]);
+    pin(&bench, json!([])).unwrap();
+    assert_eq!(pins_of(&bench.events())[4..], ["-6", "-0"]);
+    // Together with a list, or without one; neither is nothing.
+    let both = json!({"todos": [{"content": "a", "status": "pending"}], "pins": "one"});
+    assert_eq!(bench.text(&TodoWrite::new(), both), "1 [ ] a\n1 pinned.");
+    assert!(bench.run(&TodoWrite::new(), json!({})).unwrap_err().text.contains("todos must be a list"));
+}
+
+#[test]
+fn pins_beyond_their_room_are_refused_whole() {
+    let mut bench = Bench::new(&[]);
+    let pin = |bench: &Bench, pins: Value| bench.run(&TodoWrite::new(), json!({"todos": [], "pins": pins}));
+    assert!(pin(&bench, json!(["a"])).unwrap_err().text.contains("nothing can be pinned here"));
+    bench.cx.pins = room(4);
+    let refused = pin(&bench, json!(["abcd", "e"])).unwrap_err();
+    assert!(refused.text.contains("5 bytes are more than the 4"), "{}", refused.text);
+    assert!(pin(&bench, json!([1])).unwrap_err().text.contains("list of texts"));
+    assert!(pin(&bench, json!(vec!["x"; 41])).unwrap_err().text.contains("at most 40"));
+    assert!(bench.events().is_empty());
 }
