@@ -2,8 +2,9 @@
 
 use hames_protocol::api::{
     Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Compact,
-    Configuration, ContextReport, CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models,
-    Providers, SearchResults, SendMessage, Sent, SessionRow, SessionView, Sessions, Vacuumed, Waiting,
+    Configuration, CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models, Providers,
+    SearchResults, SendMessage, Sent, SessionCompacted, SessionContext, SessionRow, SessionView, Sessions, Vacuumed,
+    Waiting,
 };
 use hames_protocol::{CallId, PendingId, SessionId, Settings};
 
@@ -160,7 +161,8 @@ pub enum Answer {
     Models(Models),
     Providers(Providers),
     Configuration(Configuration),
-    Context(ContextReport),
+    Context(Box<SessionContext>),
+    Compacted(Box<SessionCompacted>),
     Database(DatabaseStats),
     Vacuumed(Vacuumed),
     /// A file that was read to be attached, or the image of the clipboard; a file that is missing or too large is an error.

@@ -94,8 +94,7 @@ fn pieces(sight: Sight<'_>) -> Vec<Piece> {
     let model = view.run.as_ref().map(|run| run.model.to_string());
     let model = model.or_else(|| view.effective.model.as_ref().map(ToString::to_string));
     add(6, theme.dim(), model.unwrap_or_else(|| "no model".into()));
-    if view.window.usable > 0 {
-        let percent = view.window.used.saturating_mul(100) / view.window.usable;
+    if let Some(percent) = view.window.used.saturating_mul(100).checked_div(view.window.usable) {
         let style = if percent >= 80 { theme.warn() } else { theme.dim() };
         add(7, style, format!("{percent}% of {}", short(view.window.window)));
     }

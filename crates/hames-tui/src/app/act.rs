@@ -1,6 +1,6 @@
 //! What keys and commands mean everywhere.
 
-use hames_protocol::api::{Abort, AbortScope};
+use hames_protocol::api::{Abort, AbortScope, Compact};
 use hames_protocol::{Delivery, Mode, Part, SessionId, Settings};
 
 use super::App;
@@ -57,6 +57,9 @@ impl App {
             }),
             Command::Move(Some(folder)) => self.with_session("a folder", effects, |_, session| {
                 ("It could not be moved", Request::Move(session, folder))
+            }),
+            Command::Compact { dry_run: false } => self.with_session("a window", effects, |_, session| {
+                ("The window could not be compacted", Request::Compact(session, Compact { dry_run: false }))
             }),
             Command::Vacuum => self.try_to("The database could not be made smaller", Request::Vacuum, effects),
             Command::Copy => match self.base.talk().last_answer() {

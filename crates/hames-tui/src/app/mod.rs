@@ -146,7 +146,7 @@ impl App {
                 return;
             }
         }
-        let is_taken = self.to_base(input, action, now, effects);
+        let is_taken = self.give_to_base(input, action, now, effects);
         if let (false, Some(action)) = (is_taken, action) {
             self.act(action, now, effects);
         }

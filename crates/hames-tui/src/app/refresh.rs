@@ -105,8 +105,6 @@ pub(super) fn fold(view: &mut SessionView, envelope: &Envelope) -> bool {
 
 fn doing(view: &mut SessionView, what: String) {
     if let Some(run) = &mut view.run {
-        if run.doing != what {
-            run.doing = what;
-        }
+        run.doing = what;
     }
 }

@@ -474,7 +474,7 @@ impl App {
     }
 
     /// To the base, which may send something.
-    pub(super) fn to_base(
+    pub(super) fn give_to_base(
         &mut self,
         input: &Input,
         action: Option<crate::Action>,

@@ -122,20 +122,20 @@ impl Base {
     pub(crate) fn handle(&mut self, input: &Input, action: Option<Action>, cx: &mut Cx<'_>) -> Said {
         // The offer is taken with Enter, as long as nothing is written.
         if let (Some(Action::Submit), Some(last), None, true) =
-            (action, &cx.face.last, &cx.face.session, self.prompt.is_empty() && !self.talk.hint().is_some())
+            (action, &cx.face.last, &cx.face.session, self.prompt.is_empty() && self.talk.hint().is_none())
         {
             let session = last.id.clone();
             cx.push(Effect::Show(Some(session)));
             return Said::Taken;
         }
         // In an empty prompt it asks; a message begins otherwise.
-        if let (Input::Key(key), true) = (input, self.prompt.is_empty() && !self.talk.hint().is_some())
+        if let (Input::Key(key), true) = (input, self.prompt.is_empty() && self.talk.hint().is_none())
             && key.code == KeyCode::Char('?')
         {
             return Said::Command(Command::Keys);
         }
         if self.talk.hint().is_some() {
-            match self.to_talk(input, action, cx) {
+            match self.give_to_talk(input, action, cx) {
                 Said::Passed => {}
                 said => return said,
             }
@@ -146,13 +146,13 @@ impl Base {
         };
         match outcome {
             PromptOutcome::Taken => Said::Taken,
-            PromptOutcome::Passed => self.to_talk(input, action, cx),
+            PromptOutcome::Passed => self.give_to_talk(input, action, cx),
             PromptOutcome::Submit { parts, delivery, draft } => Said::Submit { parts, delivery, draft },
             PromptOutcome::Command(command) => Said::Command(command),
         }
     }
 
-    fn to_talk(&mut self, input: &Input, action: Option<Action>, cx: &mut Cx<'_>) -> Said {
+    fn give_to_talk(&mut self, input: &Input, action: Option<Action>, cx: &mut Cx<'_>) -> Said {
         match self.talk.handle(input, action, cx) {
             Outcome::Passed => Said::Passed,
             Outcome::Opened(layer) => Said::Open(layer),

@@ -118,14 +118,12 @@ async fn call(client: &Client, request: &Request) -> Result<Answer, ClientError>
         Request::Models => Answer::Models(client.models().await?),
         Request::Providers => Answer::Providers(client.providers().await?),
         Request::Configuration => Answer::Configuration(client.settings().await?),
-        Request::Context(_) | Request::Compact(..) => return Err(absent()),
+        Request::Context(id) => Answer::Context(Box::new(client.context(id).await?)),
+        Request::Compact(id, how) if how.dry_run => Answer::Context(Box::new(client.context(id).await?)),
+        Request::Compact(id, _) => Answer::Compacted(Box::new(client.compact(id).await?)),
         Request::Database => Answer::Database(client.database().await?),
         Request::Vacuum => Answer::Vacuumed(client.vacuum().await?),
     })
-}
-
-fn absent() -> ClientError {
-    ClientError::Refused(failed("the running server does not offer this; `hames context` and `hames compact` do"))
 }
 
 fn view(view: hames_protocol::api::SessionView) -> Answer {

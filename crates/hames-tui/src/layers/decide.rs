@@ -201,11 +201,11 @@ impl Layer for Decide {
                     }
                 }
             }
-            (None, Input::Paste(_)) => {
-                if let Some(Asked::Question(asked, text)) = self.asked.first_mut() {
-                    if let (true, Input::Paste(pasted)) = (asked.choices.is_empty(), input) {
-                        text.push_str(pasted);
-                    }
+            (None, Input::Paste(pasted)) => {
+                if let Some(Asked::Question(asked, text)) = self.asked.first_mut()
+                    && asked.choices.is_empty()
+                {
+                    text.push_str(pasted);
                 }
             }
             _ => return Outcome::Passed,
