@@ -98,6 +98,8 @@ fn section_of<'s>(system: &'s str, path: &str) -> Option<&'s str> {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use hames_protocol::MemoryBlobs;
 
     use super::*;
@@ -135,9 +137,9 @@ mod tests {
         let system = "Be brief.\n\n<instructions file=\"/w/AGENTS.md\">\nUse tabs.\n</instructions>";
         let told = |before: &[InstructionFile], now: &[InstructionFile]| changed_instructions(before, now, system);
         let (old, new) = (file("/w/AGENTS.md", "1"), file("/w/AGENTS.md", "2"));
-        assert_eq!(told(&[old.clone()], &[old.clone()]), None);
-        assert!(told(&[old.clone()], &[new]).unwrap().contains("Use tabs."));
-        assert!(told(&[old.clone()], &[]).unwrap().contains("/w/AGENTS.md is gone"));
+        assert_eq!(told(from_ref(&old), from_ref(&old)), None);
+        assert!(told(from_ref(&old), &[new]).unwrap().contains("Use tabs."));
+        assert!(told(from_ref(&old), &[]).unwrap().contains("/w/AGENTS.md is gone"));
         assert!(
             told(&[old], &[file("/w/AGENTS.md", "1"), file("/w/x", "1")])
                 .unwrap()

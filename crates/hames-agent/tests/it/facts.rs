@@ -38,8 +38,11 @@ fn line(n: usize) -> String {
     format!("FACT {key} is {value}")
 }
 
+/// A key, what was said of it first, and what holds instead.
+type Replaced = (String, String, String);
+
 /// What holds in the end, and what no longer does.
-fn in_the_end() -> (BTreeMap<String, String>, Vec<(String, String, String)>) {
+fn in_the_end() -> (BTreeMap<String, String>, Vec<Replaced>) {
     let mut live = BTreeMap::new();
     let mut gone = Vec::new();
     for n in 0..FACTS + REPLACED {
