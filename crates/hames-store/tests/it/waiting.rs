@@ -55,7 +55,7 @@ fn a_database_from_before_the_rows_knew_is_brought_to_what_its_logs_say() {
     let lease = home.store().lease(&story.id, "t").unwrap();
     home.store().cut(&lease, story.third, 9).unwrap();
     let next = home.store().session(&story.id).unwrap().unwrap().last_seq + 1;
-    let events = ["p-8", "p-9"].map(|id| pending(id)).into_iter();
+    let events = ["p-8", "p-9"].map(pending).into_iter();
     home.append(&story.id, next, events.chain([delivered("p-8")]).collect()).unwrap();
     assert_eq!(holds(&home, &story.id).pending, 2);
     drop(lease);

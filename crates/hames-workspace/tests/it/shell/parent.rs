@@ -113,7 +113,8 @@ fn a_child_that_cleared_its_environment_is_ended_by_its_session() {
     wait_for("both run", || folder.path().join("ready").exists() && !running(&sleep).is_empty());
     kill_parent(&mut parent);
     wait_for("all are ended", || marked(folder.path()).is_empty());
-    assert_eq!(running(&sleep), []);
+    // What was killed may stay in the process table for a moment after its killer has gone.
+    wait_for("the child without an environment is ended", || running(&sleep).is_empty());
 }
 
 #[test]
