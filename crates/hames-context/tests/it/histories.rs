@@ -242,7 +242,7 @@ impl Life {
             assert_eq!(log.window.items(), items);
         };
         same(&mut self.log);
-        if self.n % 4 == 0 {
+        if self.n.is_multiple_of(4) {
             same(&mut self.log.again());
         }
     }

@@ -423,7 +423,7 @@ fn the_last_messages_are_known_by_their_senders_ids() {
     }
     let known = folded.sent.iter().map(|sent| (sent.seq, sent.pending_id.as_str(), sent.idempotency_id.as_str()));
     assert_eq!(
-        (known.len(), known.clone().next(), known.last()),
+        (known.len(), known.clone().next(), known.clone().next_back()),
         (500, Some((100, "p100", "mine-100")), Some((600, "p600", "mine-600")),)
     );
 }
