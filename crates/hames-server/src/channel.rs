@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use hames_agent::Watch;
-use hames_protocol::api::ApiError;
+use hames_protocol::api::{ApiError, OpenRun};
 use hames_protocol::{Approver, Envelope, RunId, SessionId};
 use tokio::sync::{Notify, watch};
 
@@ -62,6 +62,12 @@ impl Channel {
     /// Seq of the last event that passed.
     pub(crate) fn last_seq(&self) -> u64 {
         self.locked().last_seq
+    }
+
+    /// The run that goes on, and the seq up to which that is known.
+    pub(crate) fn open_run(&self) -> (Option<OpenRun>, u64) {
+        let live = self.locked();
+        (live.glance.open_run(), live.last_seq)
     }
 
     /// What goes on, for a moment.

@@ -19,8 +19,10 @@ impl Actor {
     /// Everything but the conversation.
     pub(crate) async fn view(&mut self) -> Answer<SessionView> {
         let state = self.state().await?;
-        let row = self.row(&state).await?;
-        let run = self.channel.glance(|glance| glance.open_run());
+        let (run, seq) = self.channel.open_run();
+        let mut row = self.row(&state).await?;
+        // The store may be ahead of what was told: whoever compares must not take an ended run for the newest there is.
+        row.last_seq = row.last_seq.min(seq);
         let next_run = self.run.as_ref().map(|run| differing(&run.settings, &state.settings)).unwrap_or_default();
         Ok(view::of(self.hub.host.as_ref(), state, row, run, next_run))
     }
