@@ -192,8 +192,9 @@ impl LoopCx {
 
     /// Puts waiting steers and interrupts into the transcript: each event is at once its removal from pending.
     async fn deliver_waiting(&self) -> Result<(), Failure> {
-        for waiting in self.inbox.waiting().into_iter().filter(is_for_this_run) {
-            let Some(pending) = self.inbox.claim(&waiting.id) else { continue };
+        // Looked at anew for each: while one is recorded, a person may change or reorder the others.
+        while let Some(next) = self.inbox.waiting().into_iter().find(is_for_this_run) {
+            let Some(pending) = self.inbox.claim(&next.id) else { continue };
             let message = MessageUser {
                 parts: pending.parts,
                 delivery: Some(pending.delivery),

@@ -91,8 +91,11 @@ impl RunInbox {
 
 #[async_trait]
 impl Inbox for RunInbox {
+    /// What is free, up to the first message that is being changed: nothing overtakes that one.
     fn waiting(&self) -> Vec<Pending> {
-        self.locked().iter().filter(|slot| slot.now == Now::Free).map(|slot| slot.pending.clone()).collect()
+        let slots = self.locked();
+        let reachable = slots.iter().take_while(|slot| slot.now != Now::Held);
+        reachable.filter(|slot| slot.now == Now::Free).map(|slot| slot.pending.clone()).collect()
     }
 
     fn claim(&self, id: &PendingId) -> Option<Pending> {
@@ -109,10 +112,40 @@ impl Inbox for RunInbox {
     /// There is nothing to close: what comes after the run's last look is still waiting when it has ended, and then it
     /// starts the next run.
     fn close_if_empty(&self) -> bool {
-        !self.locked().iter().any(|slot| slot.now == Now::Free)
+        self.waiting().is_empty()
     }
 
     async fn interrupt(&self) {
         self.interrupt.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hames_protocol::Part;
+
+    use super::*;
+
+    fn steer(text: &str) -> Pending {
+        Pending {
+            id: PendingId::generate(),
+            parts: vec![Part::text(text)],
+            delivery: Delivery::Steer,
+            idempotency_id: None,
+        }
+    }
+
+    #[test]
+    fn nobody_overtakes_a_message_that_is_being_changed() {
+        let (first, second, third) = (steer("first"), steer("second"), steer("third"));
+        let inbox = RunInbox::new(None, [first.clone(), second.clone(), third.clone()]);
+        assert!(inbox.hold(&second.id));
+        assert_eq!(inbox.waiting(), [first.clone()]);
+        assert!(!inbox.close_if_empty());
+        assert!(inbox.claim(&first.id).is_some());
+        inbox.delivered(&first.id);
+        assert!(inbox.close_if_empty(), "what waits behind a change begins the next run");
+        inbox.release(&second.id);
+        assert_eq!(inbox.waiting(), [second, third]);
     }
 }

@@ -44,7 +44,7 @@ impl AgentBuilder {
     /// # let created = SessionCreated { name: "s".into(), folder: folder_name, settings: Settings::default() };
     /// # let mut session = Session::create(ports, SessionId::generate(), created).await?;
     /// # for text in ["The port is 8080.", "Fine.", "And so on."] {
-    /// #     let input = RunInput { parts: vec![Part::text(text.repeat(900))], mode: Mode::Build, ..RunInput::default() };
+    /// #     let input = RunInput { parts: vec![Part::text(text.repeat(9000))], mode: Mode::Build, ..RunInput::default() };
     /// #     session.run(&mut agent, input, &RunControl::default(), Arc::new(Nobody)).await;
     /// # }
     /// // By hand, between two runs:
