@@ -140,7 +140,7 @@ mod tests {
         let (first, second, third) = (steer("first"), steer("second"), steer("third"));
         let inbox = RunInbox::new(None, [first.clone(), second.clone(), third.clone()]);
         assert!(inbox.hold(&second.id));
-        assert_eq!(inbox.waiting(), [first.clone()]);
+        assert_eq!(inbox.waiting(), std::slice::from_ref(&first));
         assert!(!inbox.close_if_empty());
         assert!(inbox.claim(&first.id).is_some());
         inbox.delivered(&first.id);
