@@ -87,12 +87,18 @@ impl Finder {
     /// The running server; [`ClientError::Unreachable`] where there is none.
     pub async fn connect(&self) -> Result<Found, ClientError> {
         let client = Client::new(Arc::new(Socket::unix(self.place.sockets())));
-        let health = timeout(HEALTH_TIMEOUT, client.health()).await.unwrap_or_else(|_| {
+        let answer = timeout(HEALTH_TIMEOUT, client.health()).await.unwrap_or_else(|_| {
             Err(ClientError::BadAnswer(format!(
                 "the server at {} does not say who it is within {} s; look at `hames server status`",
                 client.place(),
                 HEALTH_TIMEOUT.as_secs()
             )))
+        });
+        // A server that dies takes the connections that stand in its queue with it: nobody is there, and nothing was asked
+        // that could not be asked again.
+        let health = answer.map_err(|error| match error {
+            ClientError::Lost(why) => ClientError::Unreachable { place: client.place(), why },
+            error => error,
         })?;
         if !self.ours.can_use(health.api) {
             return Err(ClientError::Incompatible { ours: self.ours, theirs: health.api });

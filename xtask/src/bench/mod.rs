@@ -100,11 +100,12 @@ fn measure(contenders: &[Contender], kit: &Kit, mock: &Mock) -> Result<Vec<Value
         }
         Ok(runs)
     };
-    let long_command = format!("head -c {LONG_BYTES} /dev/zero | tr '\\0' x");
+    // Every command differs: a model that repeats one is stopped by the loop guard.
+    let long_command = format!("head -c {LONG_BYTES} /dev/zero | tr '\\0' x; echo {{i}}");
     let growth = |k: usize| json!({"scenario": "loop", "k": k, "cmd": "echo {i}"});
     rounds("warming", 1, &json!({"scenario": "hello"}))?;
     let hello = rounds("start", START_RUNS, &json!({"scenario": "hello"}))?;
-    let steps = rounds("steps", STEP_RUNS, &json!({"scenario": "loop", "k": STEP_COUNT, "cmd": "echo hi"}))?;
+    let steps = rounds("steps", STEP_RUNS, &json!({"scenario": "loop", "k": STEP_COUNT, "cmd": "echo {i}"}))?;
     let deltas = rounds("deltas", DELTA_RUNS, &json!({"scenario": "tokens", "n": DELTA_COUNT, "tool": "any"}))?;
     let long = rounds("long", LONG_RUNS, &json!({"scenario": "loop", "k": LONG_STEPS, "cmd": long_command}))?;
     let children = kit.children_cpu_s(&long_command, LONG_STEPS)?;

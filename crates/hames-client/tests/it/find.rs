@@ -59,6 +59,22 @@ async fn a_server_that_does_not_come_up_is_said_with_its_end() {
 }
 
 #[tokio::test]
+async fn a_server_that_dies_while_it_is_asked_who_it_is_counts_as_gone() {
+    let (_home, place) = home();
+    let dying = tokio::net::UnixListener::bind(&place.sockets()[0]).unwrap();
+    let socket = place.sockets()[0].clone();
+    tokio::spawn(async move {
+        let (caller, _) = dying.accept().await.unwrap();
+        std::fs::remove_file(socket).unwrap();
+        drop((dying, caller));
+    });
+    let count = Arc::new(AtomicUsize::new(0));
+    let found = Finder::new(place.clone()).starting(starter(&place, &count)).connect_or_start().await.unwrap();
+    assert!(found.started);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
 async fn versions_are_compared_and_an_older_server_is_replaced_only_where_it_is_idle() {
     let (_home, place) = home();
     let newer = ApiVersion { major: API_VERSION.major, minor: API_VERSION.minor + 1 };
