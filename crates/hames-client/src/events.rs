@@ -12,9 +12,12 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt};
 use hames_protocol::api::{ApiError, ApiErrorCode};
 use hames_protocol::{Envelope, SessionId};
+use hames_sse::{Event, Reader};
 
-use crate::sse::{Frame, Reader};
 use crate::{BodyStream, Client, ClientError};
+
+/// Bytes one event may have: an envelope with the longest answer and the largest call that a log takes.
+const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
 /// The server sends something at least every 15 s; a connection that is silent for three times that is dead.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -116,7 +119,7 @@ impl Following {
         match self.client.open_events(&self.session, self.after).await {
             Ok(body) => {
                 self.queue.push_back(News::Connected);
-                self.at = At::There { body, reader: Reader::default() };
+                self.at = At::There { body, reader: Reader::new(MAX_EVENT_BYTES) };
             }
             Err(ClientError::Refused(refusal)) => self.refused(refusal, attempts),
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Lost(_))) => {
@@ -134,10 +137,10 @@ impl Following {
         let At::There { reader, .. } = &mut self.at else { return };
         let (after, queue) = (&mut self.after, &mut self.queue);
         let mut stop = None;
-        let fed = reader.feed(bytes, &mut |frame| {
+        let fed = reader.feed(bytes, &mut |event| {
             // Behind a refusal there is nothing; what is damaged ends the connection, and the log has it.
-            if stop.is_none() {
-                stop = give(frame, after, queue).err();
+            if let (None, Event::Data { name, data }) = (&stop, event) {
+                stop = give(name, data, after, queue).err();
             }
         });
         match (stop, fed) {
@@ -187,11 +190,11 @@ enum Stop {
 }
 
 /// Gives the event of a frame on, unless it was given before.
-fn give(frame: Frame<'_>, after: &mut u64, queue: &mut VecDeque<News>) -> Result<(), Stop> {
+fn give(name: &[u8], data: &[u8], after: &mut u64, queue: &mut VecDeque<News>) -> Result<(), Stop> {
     let damaged = |error: serde_json::Error| Stop::Damaged(format!("an event cannot be read: {error}"));
-    match frame.name {
+    match name {
         b"" => {
-            let envelope: Envelope = serde_json::from_slice(frame.data).map_err(damaged)?;
+            let envelope: Envelope = serde_json::from_slice(data).map_err(damaged)?;
             match envelope.seq {
                 Some(seq) if seq <= *after => return Ok(()),
                 Some(seq) => *after = seq,
@@ -200,7 +203,7 @@ fn give(frame: Frame<'_>, after: &mut u64, queue: &mut VecDeque<News>) -> Result
             queue.push_back(News::Event(Box::new(envelope)));
             Ok(())
         }
-        b"refusal" => Err(Stop::Refusal(serde_json::from_slice(frame.data).map_err(damaged)?)),
+        b"refusal" => Err(Stop::Refusal(serde_json::from_slice(data).map_err(damaged)?)),
         // A kind of frame that a newer server may send.
         _ => Ok(()),
     }

@@ -16,7 +16,6 @@ mod events;
 mod find;
 mod place;
 mod socket;
-mod sse;
 mod transport;
 
 pub use client::*;
@@ -26,9 +25,3 @@ pub use find::{Finder, Found, Starter};
 pub use place::{Place, PlaceError};
 pub use socket::Socket;
 pub use transport::{BodyStream, Transport, Upload};
-
-/// Cases of a property: 64, or as many as `HAMES_PROPTEST_CASES` says.
-#[cfg(test)]
-pub(crate) fn cases() -> u32 {
-    std::env::var("HAMES_PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
-}

@@ -7,13 +7,13 @@
 use std::sync::{Arc, OnceLock};
 
 use hames_protocol::{Completion, Delta, Head, ToolSpec};
+use hames_sse::{Event, Reader};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 use crate::Endpoint;
 use crate::chat::fuzzing::{Decoder, Gate, Piece, Reading, Splitter};
 use crate::error::Place;
-use crate::sse::{Event, Reader};
 
 /// Splits an input into what says how to cut, and the rest: the first byte counts the bytes that say it.
 fn cut(input: &[u8]) -> (&[u8], &[u8]) {
@@ -85,7 +85,7 @@ pub fn sse(input: &[u8]) {
                 Event::Stray(line) => (b"<stray>".to_vec(), line.to_vec()),
             });
         };
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(crate::MAX_EVENT_BYTES);
         let fed = pieces.iter().try_for_each(|piece| reader.feed(piece, &mut sink));
         fed.and_then(|()| reader.finish(&mut sink)).map(|()| out)
     };

@@ -41,7 +41,6 @@ mod http;
 mod learned;
 mod models;
 mod scripted;
-mod sse;
 mod url;
 
 pub use chat::ChatModel;
@@ -50,6 +49,10 @@ pub use learned::{LearnedFile, LearnedStore, MemoryLearned, ModelAt, NowSeconds}
 pub use models::{ModelList, ServerKind, list_models, model_names};
 pub use scripted::{Asked, ScriptedModel, ScriptedTurn};
 pub use url::chat_url;
+
+/// Bytes one event (or one line) of an answer may have. The largest honest ones are whole images and whole files in one
+/// delta; more is a broken or hostile server.
+const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Cases a property test runs: few by default, more where somebody has time.
 #[cfg(test)]

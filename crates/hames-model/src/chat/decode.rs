@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use hames_protocol::{Completion, Delta, ErrorClass, Failure};
+use hames_sse::{Event, Reader};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,8 +16,8 @@ use super::answer::Answer;
 use super::content::Reading;
 use super::mend::mend;
 use super::wire::Chunk;
+use crate::MAX_EVENT_BYTES;
 use crate::error::{Place, clipped};
-use crate::sse::{self, Event};
 
 /// Bytes of stray text kept to explain an answer that never came.
 const MAX_STRAY_BYTES: usize = 2 * 1024;
@@ -39,7 +40,7 @@ enum Body {
 /// The state of one response.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    reader: sse::Reader,
+    reader: Reader,
     state: State,
 }
 
@@ -65,7 +66,7 @@ impl Decoder {
             carried: false,
             at_end: false,
         };
-        Self { reader: sse::Reader::default(), state }
+        Self { reader: Reader::new(MAX_EVENT_BYTES), state }
     }
 
     /// Takes in bytes. Gives whether they carried anything of the answer; comments and keep-alives do not.
@@ -136,7 +137,7 @@ impl State {
     fn stray_line(&mut self, line: &[u8]) {
         match &mut self.body {
             Body::Document(document) => {
-                if document.len() + line.len() < sse::MAX_EVENT_BYTES {
+                if document.len() + line.len() < MAX_EVENT_BYTES {
                     document.extend_from_slice(line);
                     document.push(b'\n');
                 }

@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use hames_sse::{Event, Reader};
 use serde_json::{Map, Value};
 
 use super::{boundary, delay, parameter};
-use crate::sse;
+use crate::MAX_EVENT_BYTES;
 
 /// JSON inside strings is unwrapped this often: gateways in front of gateways quote each other.
 const MAX_QUOTES: u8 = 5;
@@ -135,10 +136,10 @@ impl Envelope {
     }
 
     fn events(&mut self, text: &str) {
-        let mut reader = sse::Reader::default();
+        let mut reader = Reader::new(MAX_EVENT_BYTES);
         let mut count = 0;
-        let mut sink = |event: sse::Event<'_>| {
-            let (sse::Event::Data { data: bytes, .. } | sse::Event::Stray(bytes)) = event;
+        let mut sink = |event: Event<'_>| {
+            let (Event::Data { data: bytes, .. } | Event::Stray(bytes)) = event;
             count += 1;
             if count <= MAX_DOCUMENTS && !bytes.eq_ignore_ascii_case(b"[DONE]") {
                 self.text(&String::from_utf8_lossy(bytes), Depth::default());

@@ -5,36 +5,41 @@
 //! SSE are met half-way: a line that is no field at all is handed on as [`Event::Stray`] (plain JSON and NDJSON bodies
 //! arrive that way), and two JSON documents without a blank line between them are two events.
 //!
-//! It knows nothing of JSON beyond that, keeps no more than one event, and reads no clock.
+//! It knows nothing of JSON beyond that, keeps no more than one event, and reads no clock. How many bytes an event may have
+//! is for whoever reads to say.
+
+#![forbid(unsafe_code)]
 
 use memchr::memchr2;
-
-/// Bytes one event (or one line) may have. The largest honest ones are whole images and whole files in one delta; more
-/// is a broken or hostile server.
-pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What a stream is made of. Comments are not: they say nothing, not even that the model is alive.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event<'a> {
+pub enum Event<'a> {
     /// An event: its name (empty where it has none) and its data.
-    Data { name: &'a [u8], data: &'a [u8] },
+    Data {
+        /// The name.
+        name: &'a [u8],
+        /// The data.
+        data: &'a [u8],
+    },
     /// A line that is neither field nor comment.
     Stray(&'a [u8]),
 }
 
 /// The stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SseError {
-    /// One event passed [`MAX_EVENT_BYTES`].
-    #[error("one event of the stream is larger than {} MB", MAX_EVENT_BYTES / 1024 / 1024)]
-    TooLarge,
+#[error("one event of the stream is larger than {} MB", .limit / 1024 / 1024)]
+pub struct TooLarge {
+    /// Bytes it might have had.
+    pub limit: usize,
 }
 
 /// The parser. Feed it what the network gives, in whatever pieces.
-#[derive(Debug, Default)]
-pub(crate) struct Reader {
+#[derive(Debug)]
+pub struct Reader {
+    limit: usize,
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
@@ -44,8 +49,21 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// A reader of events, and lines, of up to `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            name: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            past_first_line: false,
+            skip_lf: false,
+        }
+    }
+
     /// Takes in bytes and gives every event they complete to `sink`.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), SseError> {
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge> {
         loop {
             if self.skip_lf && !bytes.is_empty() {
                 self.skip_lf = false;
@@ -71,7 +89,7 @@ impl Reader {
     }
 
     /// The body has ended: gives what was left without a line end or a blank line.
-    pub(crate) fn finish(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), SseError> {
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take_line(&line, sink)?;
@@ -80,15 +98,15 @@ impl Reader {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), SseError> {
-        if self.line.len() + bytes.len() > MAX_EVENT_BYTES {
-            return Err(SseError::TooLarge);
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        if self.line.len() + bytes.len() > self.limit {
+            return Err(TooLarge { limit: self.limit });
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn take_line(&mut self, mut line: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), SseError> {
+    fn take_line(&mut self, mut line: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge> {
         if !self.past_first_line {
             self.past_first_line = true;
             line = line.strip_prefix(BOM).unwrap_or(line);
@@ -117,13 +135,13 @@ impl Reader {
         }
     }
 
-    fn take_data(&mut self, value: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), SseError> {
+    fn take_data(&mut self, value: &[u8], sink: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLarge> {
         // No JSON document continues with `{` on the line after a closing brace: the blank line was forgotten.
         if self.has_data && ends_document(&self.data) && starts_document(value) {
             self.dispatch(sink);
         }
-        if self.data.len() + value.len() > MAX_EVENT_BYTES {
-            return Err(SseError::TooLarge);
+        if self.data.len() + value.len() > self.limit {
+            return Err(TooLarge { limit: self.limit });
         }
         if self.has_data {
             self.data.push(b'\n');
@@ -157,7 +175,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const LIMIT: usize = 64 * 1024;
+
     type Owned = (String, String);
+
+    /// Few by default, more where somebody has time.
+    fn cases() -> u32 {
+        std::env::var("HAMES_PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
+    }
 
     fn read_in(pieces: &[&[u8]]) -> Vec<Owned> {
         let mut events = Vec::new();
@@ -167,7 +192,7 @@ mod tests {
                 Event::Stray(line) => ("<stray>".to_owned(), text(line)),
             });
         };
-        let mut reader = Reader::default();
+        let mut reader = Reader::new(LIMIT);
         for piece in pieces {
             reader.feed(piece, &mut sink).unwrap();
         }
@@ -227,20 +252,32 @@ mod tests {
 
     #[test]
     fn an_event_or_a_line_past_the_limit_is_a_typed_error() {
-        let filler = vec![b'x'; 1024 * 1024];
+        let filler = vec![b'x'; 4 * 1024];
         for line_end in ["", "\ndata: "] {
-            let mut reader = Reader::default();
+            let mut reader = Reader::new(LIMIT);
             let mut result = reader.feed(b"data: ", &mut |_| {});
             for _ in 0..17 {
                 result = result.and_then(|()| reader.feed(&filler, &mut |_| {}));
                 result = result.and_then(|()| reader.feed(line_end.as_bytes(), &mut |_| {}));
             }
-            assert_eq!(result, Err(SseError::TooLarge), "{line_end:?}");
+            assert_eq!(result, Err(TooLarge { limit: LIMIT }), "{line_end:?}");
         }
     }
 
+    #[test]
+    fn what_has_not_ended_is_no_event_until_the_body_has() {
+        let mut reader = Reader::new(LIMIT);
+        let mut events = 0;
+        reader.feed(b"data: cut in the mid", &mut |_| events += 1).unwrap();
+        reader.feed(b"dle\n", &mut |_| events += 1).unwrap();
+        assert_eq!(events, 0);
+        let mut last = Vec::new();
+        reader.finish(&mut |event| last.push(format!("{event:?}"))).unwrap();
+        assert_eq!(last.len(), 1);
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: crate::proptest_cases(), ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
         #[test]
         fn arbitrary_bytes_split_anywhere_give_the_same_events(
