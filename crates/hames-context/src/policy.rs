@@ -94,6 +94,8 @@ pub(crate) struct Limits {
 
 /// Estimated tokens that messages need at least: less holds no message, no document and no answer to it.
 const MIN_ROOM: u64 = 320;
+/// The share of the messages' room below which no trigger lies, however much of the window tools and system text take.
+const LEAST_SPAN: u64 = 4;
 /// Percent of the usable window that pins may have.
 const PIN_PERCENT: u64 = 15;
 
@@ -107,7 +109,7 @@ impl Limits {
         let usable = measured(terms.budget.usable());
         let hard = measured(terms.budget.most_input());
         let room = hard.saturating_sub(head);
-        let trigger = percent(usable, policy.trigger.into()).max(head + room / 2).min(hard);
+        let trigger = percent(usable, policy.trigger.into()).max(head + room / LEAST_SPAN).min(hard);
         let span = trigger.saturating_sub(head);
         Self {
             head,
@@ -116,7 +118,7 @@ impl Limits {
             low: head + span * 5 / 8,
             hard,
             room,
-            keep: percent(usable, policy.landing.into()).min(room / 3),
+            keep: percent(usable, policy.landing.into()).min(room / 3).min(span / 2),
             message: (usable / 2).min(room / 2),
             pins: percent(usable, PIN_PERCENT),
             document: room / 6,
