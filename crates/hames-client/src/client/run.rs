@@ -1,8 +1,8 @@
 //! Messages, what waits, runs and what they leave.
 
 use hames_protocol::api::{
-    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, Changes, ChangesSettled,
-    DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
+    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, ChangeSettings, Changes,
+    ChangesSettled, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
     SessionCompacted, SessionContext, SessionView, Waiting,
 };
 use hames_protocol::{CallId, Pending, PendingId, RunId, SessionId};
@@ -98,6 +98,11 @@ impl Client {
     /// The window of the next request, and what a compaction would do now.
     pub async fn context(&self, id: &SessionId) -> Result<SessionContext, ClientError> {
         self.get(&["sessions", id.as_str(), "context"]).receive().await
+    }
+
+    /// The same as it would be with settings that are not set.
+    pub async fn preview_context(&self, id: &SessionId, draft: &ChangeSettings) -> Result<SessionContext, ClientError> {
+        self.post(&["sessions", id.as_str(), "context"]).json(draft).receive().await
     }
 
     /// Makes the window of a session smaller.

@@ -78,6 +78,7 @@ async fn methods_and_rows_are_the_same_and_parameters_have_the_names_of_their_ro
         client.apply_changes(&id, &ChangePathsGiven { paths: vec![] });
         client.discard_changes(&id, &ChangePathsGiven { paths: vec![] });
         client.context(&id);
+        client.preview_context(&id, &ChangeSettings { settings: Default::default(), unset: vec![] });
         client.compact(&id);
         client.files(&id, "src", Some(5));
         client.attach(&id, "a b.png", Some("image/png"), Upload::empty());

@@ -108,7 +108,8 @@ api! {
     }
 }
 api! {
-    /// `GET /v1/sessions/{id}/context`: the window of the next request, and what a compaction would do now.
+    /// `GET /v1/sessions/{id}/context`: the window of the next request, and what a compaction would do now. `POST` takes a
+    /// [`ChangeSettings`] and tells the same as it would be with it; nothing is set.
     SessionContext {
         /// What the next request would carry, what was left out of it, and why.
         report: WindowReport,
@@ -137,9 +138,10 @@ api! {
 }
 api! {
     /// `PATCH /v1/sessions/{id}/settings`: only what is given changes; a run that goes on keeps its own.
+    #[derive(Default)]
     ChangeSettings {
         /// What changes.
-        settings: Settings,
+        #[serde(default)] settings: Settings,
         /// Names of settings that go back to what the configuration says.
         #[serde(default)] unset: Vec<String>,
     }

@@ -69,9 +69,7 @@ impl Actor {
 
     /// Changes settings; a run that goes on keeps its own.
     pub(crate) async fn change_settings(&mut self, change: ChangeSettings) -> Answer<SessionView> {
-        if let Some(unknown) = change.unset.iter().find(|name| !Settings::is_name(name)) {
-            return Err(refuse(ApiErrorCode::Invalid, format!("There is no setting \"{unknown}\".")));
-        }
+        names_of_settings(&change.unset)?;
         let before = self.journal().await?.state().settings.clone();
         let event = SettingsChanged { settings: change.settings, unset: change.unset };
         if before.without(&event.unset).patched(&event.settings) != before {
@@ -155,4 +153,12 @@ fn differing(before: &Settings, now: &Settings) -> Vec<String> {
         now.iter().filter(|(name, value)| before.get(*name) != Some(value)).map(|(n, _)| n.clone()).collect();
     names.extend(before.keys().filter(|name| !now.contains_key(*name)).cloned());
     names
+}
+
+/// Refuses what is no name of a setting.
+pub(super) fn names_of_settings(names: &[String]) -> Answer<()> {
+    match names.iter().find(|name| !Settings::is_name(name)) {
+        Some(unknown) => Err(refuse(ApiErrorCode::Invalid, format!("There is no setting \"{unknown}\"."))),
+        None => Ok(()),
+    }
 }

@@ -24,6 +24,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::window::{Look, seen};
 use crate::channel::Channel;
 use crate::hub::{Following, Inner};
 use crate::inbox::RunInbox;

@@ -34,6 +34,11 @@ impl Actor {
 
     pub(super) async fn prepare_under(&mut self, terms: RunTerms) -> Answer<PreparedRun> {
         let state = self.owned()?.state().clone();
+        self.prepare_as(state, terms).await
+    }
+
+    /// Puts a run together for a session in this state, whether it is in it or not.
+    pub(super) async fn prepare_as(&self, state: SessionState, terms: RunTerms) -> Answer<PreparedRun> {
         let job = RunJob {
             session: self.id.clone(),
             folder: state.folder.clone().into(),

@@ -2,23 +2,38 @@
 
 use std::sync::Arc;
 
-use hames_agent::RunControl;
-use hames_protocol::api::{RunTerms, SessionCompacted, SessionContext};
+use hames_agent::{Agent, RunControl, Session};
+use hames_protocol::api::{ChangeSettings, RunTerms, SessionCompacted, SessionContext};
 use hames_protocol::{CompactionDone, Failure};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::manage::names_of_settings;
 use super::{Actor, Ended, Running};
 use crate::inbox::RunInbox;
 use crate::refusal::{Answer, failed};
 
+/// A look at a window.
+pub(crate) enum Look {
+    /// What there is to see.
+    Seen(Box<SessionContext>),
+    /// Something has the session. The log is to be read for it, with the agent its next run would have.
+    FromTheLog(Box<Agent>),
+}
+
 impl Actor {
-    /// The window of the next request, and what a compaction would do now.
-    pub(crate) async fn context(&mut self) -> Answer<SessionContext> {
-        self.session("looking at the window").await?;
-        let mut agent = self.prepare_under(RunTerms::default()).await?.agent;
-        let session = self.session("looking at the window").await?;
-        Ok(SessionContext { report: session.report(&mut agent), next: session.preview_compaction(&mut agent) })
+    /// The window of the next request, and what a compaction would do now, if the settings were changed so. Changes
+    /// nothing, and is possible whoever has the session.
+    pub(crate) async fn context(&mut self, draft: ChangeSettings) -> Answer<Look> {
+        names_of_settings(&draft.unset)?;
+        let mut state = self.state().await?;
+        state.settings = state.settings.without(&draft.unset).patched(&draft.settings);
+        let mut agent = self.prepare_as(state, RunTerms::default()).await?.agent;
+        let rests = self.own.as_ref().and_then(|own| own.session.as_ref());
+        Ok(match rests {
+            Some(session) => Look::Seen(Box::new(seen(session, &mut agent).await)),
+            None => Look::FromTheLog(Box::new(agent)),
+        })
     }
 
     /// Begins to make the window smaller; a model may be asked, so it takes its time. What is given back says what came of
@@ -54,6 +69,12 @@ impl Actor {
         });
         Ok(told)
     }
+}
+
+/// What a session's window is with this agent.
+pub(crate) async fn seen(session: &Session, agent: &mut Agent) -> SessionContext {
+    session.take_up(agent).await;
+    SessionContext { report: session.report(agent), next: session.preview_compaction(agent) }
 }
 
 fn told_of(done: Result<Option<CompactionDone>, Failure>) -> Answer<SessionCompacted> {

@@ -63,6 +63,7 @@ routes! {
     "attach_file" => run::attach,
     "read_blob" => run::blob,
     "get_context" => run::context,
+    "preview_context" => run::preview,
     "compact_session" => run::compact,
     "list_runs" => run::ledgers,
     "get_run" => run::ledger,

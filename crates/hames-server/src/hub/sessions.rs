@@ -5,12 +5,14 @@ use std::io::{BufRead, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use hames_agent::{Ports, Session};
 use hames_protocol::api::*;
 use hames_protocol::closing::INTERRUPTED_CODE;
 use hames_protocol::{BlobSource, CallId, Part, Pending, PendingId, RunId, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, PageAt};
 
 use super::{Hub, named_holder};
+use crate::actor::{Look, seen};
 use crate::attachments::{Attachment, examine};
 use crate::ledger::Ledgers as LedgerFold;
 use crate::refusal::{Answer, blocking, failed, refuse, refused};
@@ -269,7 +271,19 @@ impl Hub {
 
     /// The window of the next request, and what a compaction would do now.
     pub async fn context(&self, id: &SessionId) -> Answer<SessionContext> {
-        in_session!(self, id, |actor| actor.context())
+        self.preview_context(id, ChangeSettings::default()).await
+    }
+
+    /// The same as it would be if the settings were changed so. Nothing is set.
+    pub async fn preview_context(&self, id: &SessionId, draft: ChangeSettings) -> Answer<SessionContext> {
+        match in_session!(self, id, |actor| actor.context(draft))? {
+            Look::Seen(context) => Ok(*context),
+            Look::FromTheLog(mut agent) => {
+                let ports = Ports { log: self.inner.store.log(), clock: self.inner.host.clock() };
+                let session = Session::look(ports, id.clone()).await.map_err(failed)?;
+                Ok(seen(&session, &mut agent).await)
+            }
+        }
     }
 
     /// Makes the window of a session smaller. Returns when it is done.

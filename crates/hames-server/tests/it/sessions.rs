@@ -330,7 +330,7 @@ async fn a_list_says_what_waits_in_a_session_that_is_not_open() {
 }
 
 #[tokio::test]
-async fn a_window_is_told_and_made_smaller_but_not_beside_a_run() {
+async fn a_window_is_told_at_any_time_and_made_smaller_but_not_beside_a_run() {
     let bed = Bed::held().await;
     bed.model.allow(1_000);
     assert!(!bed.hub.compact(&bed.id).await.unwrap().compacted, "there is nothing yet");
@@ -357,7 +357,62 @@ async fn a_window_is_told_and_made_smaller_but_not_beside_a_run() {
     bed.send("go", Delivery::Queue).await;
     bed.model.entered(1).await;
     assert_eq!(bed.hub.compact(&bed.id).await.unwrap_err().code, ApiErrorCode::Busy);
-    assert_eq!(bed.hub.context(&bed.id).await.unwrap_err().code, ApiErrorCode::Busy);
+    let meanwhile = bed.hub.context(&bed.id).await.unwrap().report;
+    let said = |label: &str| meanwhile.items.iter().any(|item| item.label.starts_with(label));
+    assert!(said("go") && said("0: many words"), "what goes on, and what is no longer sent");
+    assert_eq!(meanwhile.opening, after.opening);
+    bed.model.allow_tools(1);
+    bed.quiet().await;
+}
+
+#[tokio::test]
+async fn settings_that_are_only_tried_show_what_a_compaction_would_do_with_them_and_set_nothing() {
+    let bed = Bed::held().await;
+    bed.model.allow(1_000);
+    for n in 0..8 {
+        bed.send(&format!("{n}: {}", "many words of no weight ".repeat(1_600)), Delivery::Queue).await;
+        bed.quiet().await;
+    }
+    let seq = bed.hub.view(&bed.id).await.unwrap().row.last_seq;
+    let draft = |json: serde_json::Value| serde_json::from_value::<ChangeSettings>(json).unwrap();
+    let tried = async |json| bed.hub.preview_context(&bed.id, draft(json)).await.unwrap();
+    let as_set = bed.hub.context(&bed.id).await.unwrap();
+    assert_eq!(tried(json!({})).await, as_set);
+
+    let half = tried(json!({"settings": {"compaction": {"trigger": 40}}})).await;
+    assert_eq!(half.next.trigger, as_set.next.trigger / 2);
+    assert_eq!((as_set.next.ceiling_percent, half.next.ceiling_percent), (79, 39));
+
+    let bare = tried(json!({"settings": {"compaction": {"landing": 0}}})).await;
+    let much = tried(json!({"settings": {"compaction": {"landing": 20}}})).await;
+    assert!(bare.next.kept < as_set.next.kept && as_set.next.kept < much.next.kept);
+    assert!(bare.next.leaving > as_set.next.leaving && as_set.next.leaving > much.next.leaving);
+
+    let rolled = tried(json!({"settings": {"compaction": {"strategy": "deterministic"}}})).await;
+    assert_eq!((as_set.next.stage.as_str(), rolled.next.stage.as_str()), ("summary", "rolled"));
+    assert_eq!(rolled.report.strategy, "deterministic");
+
+    let small = tried(json!({"settings": {"context_window": 32_000}})).await;
+    assert_eq!((small.report.budget.window, as_set.report.budget.window), (32_000, 128_000));
+    assert!(small.next.trigger < as_set.next.trigger / 3);
+
+    // What the session has itself can be taken away in the draft.
+    let own = draft(json!({"settings": {"compaction": {"trigger": 50}}}));
+    bed.hub.change_settings(&bed.id, own).await.unwrap();
+    assert_eq!(tried(json!({"unset": ["compaction"]})).await, as_set);
+    let unknown = bed.hub.preview_context(&bed.id, draft(json!({"unset": ["colour"]}))).await.unwrap_err();
+    assert_eq!((unknown.code, unknown.message.contains("\"colour\"")), (ApiErrorCode::Invalid, true));
+
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!(view.row.last_seq, seq + 1, "only the change itself was recorded");
+    assert_eq!(view.settings.context_window, None);
+
+    // A run goes on: what is tried is still told, from the log.
+    bed.model.will([wait()]);
+    bed.send("go", Delivery::Queue).await;
+    bed.model.entered(1).await;
+    let meanwhile = tried(json!({"settings": {"compaction": {"strategy": "deterministic", "trigger": 60}}})).await;
+    assert_eq!((meanwhile.next.stage.as_str(), meanwhile.next.ceiling_percent), ("rolled", 59));
     bed.model.allow_tools(1);
     bed.quiet().await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use hames::AgentBuilder;
-use hames_agent::Clock;
+use hames_agent::{Clock, Compaction};
 use hames_protocol::api::{
     Configuration, CreateSession, EditPending, Models, Providers, SendMessage, Sent, SessionView, StopServer,
 };
@@ -271,7 +271,9 @@ impl Host for TestHost {
             return Err(failure);
         }
         let settings = self.effective(&job.folder, &job.state.settings);
-        let client = Client { model: self.model.clone(), info: info(), items: Vec::new(), requests: 0 };
+        let known = info();
+        let known = ModelInfo { context_window: settings.context_window.unwrap_or(known.context_window), ..known };
+        let client = Client { model: self.model.clone(), info: known, items: Vec::new(), requests: 0 };
         let spec = |name: &str| ToolSpec {
             name: name.into(),
             description: "Waits.".into(),
@@ -287,6 +289,7 @@ impl Host for TestHost {
             .blobs(self.blobs.lock().unwrap().clone().unwrap())
             .policy(policy)
             .approver(job.approver)
+            .compaction(Compaction::of(&settings.compaction.clone().unwrap_or_default()))
             .build()?;
         Ok(PreparedRun { agent, note: None, settings, instructions: Vec::new(), shell: None })
     }

@@ -257,9 +257,17 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "/v1/sessions/{id}/context",
         "get_context",
         json::<SessionContext>(),
-        "The window of the next request, and what a compaction would do now. Not while a run goes on.",
+        "The window of the next request, and what a compaction would do now.",
     )
-    .may_refuse(&[Busy, HeldElsewhere, NotConfigured]),
+    .may_refuse(&[NotConfigured]),
+    post(
+        "/v1/sessions/{id}/context",
+        "preview_context",
+        takes::<ChangeSettings>(),
+        json::<SessionContext>(),
+        "The same as it would be with these settings. Nothing is set and nothing done.",
+    )
+    .may_refuse(&[NotConfigured]),
     post(
         "/v1/sessions/{id}/compact",
         "compact_session",

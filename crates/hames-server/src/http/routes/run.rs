@@ -68,6 +68,11 @@ pub(super) async fn context(call: Call) -> Answered {
     json(&call.app.hub.context(&call.session()?).await?)
 }
 
+pub(super) async fn preview(mut call: Call) -> Answered {
+    let draft = call.json().await?;
+    json(&call.app.hub.preview_context(&call.session()?, draft).await?)
+}
+
 pub(super) async fn compact(call: Call) -> Answered {
     json(&call.app.hub.compact(&call.session()?).await?)
 }
