@@ -44,6 +44,8 @@ pub struct Face {
     pub slow: Option<(&'static str, u64)>,
     /// Whether the mouse is ours; where it is not, the terminal selects by itself.
     pub has_mouse: bool,
+    /// The Unix time, in milliseconds, when the app's clock stood at 0.
+    pub epoch: u64,
 }
 
 impl Face {

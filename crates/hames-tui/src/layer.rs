@@ -70,6 +70,13 @@ pub struct Sight<'a> {
     pub now: u64,
 }
 
+impl Sight<'_> {
+    /// The Unix time in milliseconds.
+    pub fn unix(&self) -> u64 {
+        self.face.epoch + self.now
+    }
+}
+
 /// Something that lies over the conversation: a picker, a question, a view.
 pub trait Layer {
     /// Takes a key, a paste or the mouse. `action` is what the key means, where it means something.

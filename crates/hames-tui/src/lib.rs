@@ -24,6 +24,8 @@ mod plain;
 #[allow(dead_code, unused_imports, reason = "drafts that outlive the program are kept by whoever gives it a file")]
 mod prompt;
 mod shell;
+#[cfg(test)]
+mod snapshot;
 mod status;
 mod talk;
 mod theme;

@@ -65,6 +65,11 @@ impl App {
         }
     }
 
+    /// Says what the Unix time is, in milliseconds, at `now` of the app's clock.
+    pub fn set_time(&mut self, unix: u64, now: u64) {
+        self.face.epoch = unix.saturating_sub(now);
+    }
+
     /// Takes in what happened at `now` (milliseconds of any clock that only goes forward), and says what is to be done.
     pub fn update(&mut self, input: Input, now: u64) -> Vec<Effect> {
         let mut effects = Vec::new();

@@ -2,6 +2,8 @@
 
 mod decide;
 mod help;
+#[allow(dead_code, unused_imports, reason = "parts for layers that are being written")]
+mod parts;
 
 use hames_protocol::api::Waiting;
 

@@ -2,16 +2,16 @@
 
 /// How well a query matches, and the bytes of the text that do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Match {
+pub(crate) struct Match {
     /// Higher is better.
-    pub(super) score: i32,
+    pub(crate) score: i32,
     /// First bytes of the characters that match, in order.
-    pub(super) at: Vec<usize>,
+    pub(crate) at: Vec<usize>,
 }
 
 /// Matches the letters of a query in a text, in order, without regard to case. A run of them counts more than single
 /// letters, the beginning of a word more than its middle, the last part of a path more than its folders.
-pub(super) fn find(query: &str, text: &str) -> Option<Match> {
+pub(crate) fn find(query: &str, text: &str) -> Option<Match> {
     let wanted: Vec<char> = query.chars().flat_map(char::to_lowercase).collect();
     let letters: Vec<(usize, char)> =
         text.char_indices().map(|(at, c)| (at, c.to_lowercase().next().unwrap_or(c))).collect();

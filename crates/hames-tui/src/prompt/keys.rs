@@ -216,7 +216,8 @@ fn is_recall(action: Option<Action>) -> bool {
     )
 }
 
-fn is_typed(key: &KeyEvent) -> bool {
+/// Whether a key is text.
+pub(crate) fn is_typed(key: &KeyEvent) -> bool {
     !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SUPER | KeyModifiers::META)
 }
 

@@ -8,36 +8,36 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::text::shown;
 
 /// A row that is written from the left.
-pub(super) struct Line {
+pub(crate) struct Line {
     row: Rect,
     column: usize,
 }
 
 impl Line {
     /// The row `index` of an area; one without cells where it lies outside.
-    pub(super) fn new(area: Rect, index: u16) -> Self {
+    pub(crate) fn new(area: Rect, index: u16) -> Self {
         let row = Rect { y: area.y.saturating_add(index), height: u16::from(index < area.height), ..area };
         Self { row: if row.height == 0 { Rect { width: 0, ..row } } else { row }, column: 0 }
     }
 
     /// Cells that are left.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         (self.row.width as usize).saturating_sub(self.column)
     }
 
     /// The next cell.
-    pub(super) fn column(&self) -> usize {
+    pub(crate) fn column(&self) -> usize {
         self.column
     }
 
     /// Goes on at a column, if that is not passed yet.
-    pub(super) fn go_to(&mut self, column: usize) -> &mut Self {
+    pub(crate) fn go_to(&mut self, column: usize) -> &mut Self {
         self.column = self.column.max(column);
         self
     }
 
     /// Writes text, as far as there is room.
-    pub(super) fn put(&mut self, buf: &mut Buffer, text: &str, style: Style) -> &mut Self {
+    pub(crate) fn put(&mut self, buf: &mut Buffer, text: &str, style: Style) -> &mut Self {
         for cluster in text.graphemes(true) {
             let (symbol, cells) = shown(cluster, self.column);
             if cells > self.room() {
@@ -52,7 +52,7 @@ impl Line {
     }
 
     /// Gives the rest of the row a style.
-    pub(super) fn fill(&mut self, buf: &mut Buffer, style: Style) {
+    pub(crate) fn fill(&mut self, buf: &mut Buffer, style: Style) {
         while self.room() > 0 {
             self.put(buf, " ", style);
         }

@@ -28,7 +28,7 @@ pub(super) fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// The boundary of characters at or before `at`, which may be any number.
-pub(super) fn floor(text: &str, at: usize) -> usize {
+pub(crate) fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -44,13 +44,13 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
 }
 
 /// The boundary of characters at or behind `at`.
-pub(super) fn ceil(text: &str, at: usize) -> usize {
+pub(crate) fn ceil(text: &str, at: usize) -> usize {
     let down = floor(text, at);
     if down >= at.min(text.len()) { down } else { down + self::at(text, down).len() }
 }
 
 /// The boundary before `from`.
-pub(super) fn before(text: &str, from: usize) -> usize {
+pub(crate) fn before(text: &str, from: usize) -> usize {
     let start = line_start(text, from);
     match text[start..from].graphemes(true).next_back() {
         Some(last) => from - last.len(),
@@ -59,7 +59,7 @@ pub(super) fn before(text: &str, from: usize) -> usize {
 }
 
 /// The boundary behind `from`.
-pub(super) fn behind(text: &str, from: usize) -> usize {
+pub(crate) fn behind(text: &str, from: usize) -> usize {
     from + at(text, from).len()
 }
 
@@ -82,7 +82,7 @@ fn kind(cluster: &str) -> Kind {
 }
 
 /// Where the word before `from` begins: over spaces, then over what is of one kind.
-pub(super) fn word_before(text: &str, from: usize) -> usize {
+pub(crate) fn word_before(text: &str, from: usize) -> usize {
     let mut at = from;
     let mut over = Kind::Space;
     for (begin, cluster) in text[..from].grapheme_indices(true).rev() {
@@ -96,7 +96,7 @@ pub(super) fn word_before(text: &str, from: usize) -> usize {
 }
 
 /// Where the word behind `from` ends.
-pub(super) fn word_behind(text: &str, from: usize) -> usize {
+pub(crate) fn word_behind(text: &str, from: usize) -> usize {
     let mut at = from;
     let mut over = Kind::Space;
     for cluster in text[from..].graphemes(true) {
@@ -125,12 +125,12 @@ pub(super) fn shown(cluster: &str, column: usize) -> (Cow<'_, str>, usize) {
 }
 
 /// Cells that a text takes in one row.
-pub(super) fn cells(text: &str) -> usize {
+pub(crate) fn cells(text: &str) -> usize {
     text.graphemes(true).map(|cluster| shown(cluster, 0).1).sum()
 }
 
 /// The beginning of a text that takes `room` cells at most; what is cut off is told by an ellipsis.
-pub(super) fn fit(text: &str, room: usize) -> Cow<'_, str> {
+pub(crate) fn fit(text: &str, room: usize) -> Cow<'_, str> {
     let (mut used, mut end, mut is_over) = (0, 0, false);
     for (begin, cluster) in text.grapheme_indices(true) {
         used += shown(cluster, 0).1;
@@ -151,7 +151,7 @@ pub(super) fn fit(text: &str, room: usize) -> Cow<'_, str> {
 
 /// Text as a draft may hold it: line ends are `\n`, tabs stay, control characters and the sequences that begin with an
 /// escape go. It reads every byte once, so a paste of any size costs what it is long.
-pub(super) fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
         return Cow::Borrowed(text);
     }

@@ -14,7 +14,7 @@ mod reader;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hames_client::Finder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -259,6 +259,9 @@ impl Shell {
     fn take(&mut self, input: Input) {
         self.is_dirty = true;
         let now = self.now();
+        // Each time: a machine that slept has another time, though the app's clock stood still.
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.app.set_time(u64::try_from(unix.as_millis()).unwrap_or(u64::MAX), now);
         for effect in self.app.update(input, now) {
             self.perform(effect);
         }

@@ -18,9 +18,9 @@ mod fold;
 mod markdown;
 mod merge;
 mod notes;
-mod numbers;
+pub(crate) mod numbers;
 mod open;
-mod paint;
+pub(crate) mod paint;
 mod preview;
 mod scroll;
 mod select;
@@ -29,7 +29,7 @@ mod stage;
 mod table;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 mod view;
 
 use std::collections::HashMap;

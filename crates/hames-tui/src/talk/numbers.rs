@@ -3,7 +3,7 @@
 use hames_protocol::Cost;
 
 /// With thousands apart.
-pub(super) fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// Tokens, short: `74`, `6.9k`, `1.2M`.
-pub(super) fn tokens(n: u64) -> String {
+pub(crate) fn tokens(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
         1_000..1_000_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
@@ -25,7 +25,7 @@ pub(super) fn tokens(n: u64) -> String {
 }
 
 /// A time: `676ms`, `2.3s`, `4m 5s`.
-pub(super) fn seconds(ms: u64) -> String {
+pub(crate) fn seconds(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
@@ -34,7 +34,7 @@ pub(super) fn seconds(ms: u64) -> String {
 }
 
 /// Bytes: `812 B`, `4.0 KB`, `9.5 MB`.
-pub(super) fn bytes(n: u64) -> String {
+pub(crate) fn bytes(n: u64) -> String {
     match n {
         0..1_024 => format!("{n} B"),
         1_024..1_048_576 => format!("{}.{} KB", n / 1_024, n % 1_024 * 10 / 1_024),
@@ -43,7 +43,7 @@ pub(super) fn bytes(n: u64) -> String {
 }
 
 /// Money; a price that was computed from a list is marked as about right.
-pub(super) fn money(cost: &Cost) -> String {
+pub(crate) fn money(cost: &Cost) -> String {
     let about = if cost.computed { "~" } else { "" };
     let sign =
         if cost.currency == "USD" { "$".to_owned() } else { format!("{} ", super::text::clean_line(&cost.currency)) };

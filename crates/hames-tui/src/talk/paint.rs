@@ -74,7 +74,7 @@ impl Talk {
     }
 }
 
-fn draw_row(row: &Row, line: Rect, buf: &mut Buffer) {
+pub(crate) fn draw_row(row: &Row, line: Rect, buf: &mut Buffer) {
     let mut x = line.x;
     for span in &row.spans {
         let left = line.right().saturating_sub(x);

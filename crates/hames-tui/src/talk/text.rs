@@ -19,7 +19,7 @@ const TAB: &str = "    ";
 const MAX_GRAPHEME: usize = 64;
 
 /// Text of which nothing can rule the terminal or hide other text: controls come out as visible escapes, CR LF as LF.
-pub(super) fn clean(text: &str) -> Cow<'_, str> {
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t')) || !text.chars().any(is_harmful) {
         return Cow::Borrowed(text);
     }
@@ -36,7 +36,7 @@ pub(super) fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for text that has to stay on one line.
-pub(super) fn clean_line(text: &str) -> String {
+pub(crate) fn clean_line(text: &str) -> String {
     let text = clean(text);
     if text.contains(['\n', '\t']) { text.replace(['\n', '\t'], " ") } else { text.into_owned() }
 }
@@ -55,7 +55,7 @@ fn escape(c: char, out: &mut String) {
 }
 
 /// The largest char boundary up to `at`.
-pub(super) fn floor(text: &str, at: usize) -> usize {
+pub(crate) fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -64,7 +64,7 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
 }
 
 /// Columns of a text on one row.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     text.graphemes(true).map(|g| if g == "\t" { TAB.len() } else { shown(g).width() }).sum()
 }
 
@@ -74,10 +74,10 @@ fn shown(grapheme: &str) -> &str {
 
 /// Something on a row in one style.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// What is shown.
-    pub(super) text: String,
-    pub(super) style: Style,
+    pub(crate) text: String,
+    pub(crate) style: Style,
     /// Where it stands in the logical text, and how many bytes of it it is; none for decoration.
     pub(super) at: u32,
     pub(super) len: u32,
@@ -85,10 +85,10 @@ pub(super) struct Span {
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Row {
-    pub(super) spans: Vec<Span>,
+pub(crate) struct Row {
+    pub(crate) spans: Vec<Span>,
     /// The bytes of the logical text that this row is.
-    pub(super) range: Range<u32>,
+    pub(crate) range: Range<u32>,
 }
 
 impl Row {
@@ -143,23 +143,23 @@ impl Row {
 
 /// Styled text that is to be laid out.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Run<'a> {
-    pub(super) text: Cow<'a, str>,
-    pub(super) style: Style,
+pub(crate) struct Run<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) style: Style,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(text: impl Into<Cow<'a, str>>, style: Style) -> Self {
+    pub(crate) fn new(text: impl Into<Cow<'a, str>>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
 }
 
 /// What stands before a row and is no text: a bar, a marker, an indent.
-pub(super) type Deco = (String, Style);
+pub(crate) type Deco = (String, Style);
 
 /// How a line that is too long goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrap {
+pub(crate) enum Wrap {
     /// At words where there are any; the spaces at a break are not shown.
     Words,
     /// Anywhere; every space is shown.
@@ -170,10 +170,10 @@ pub(super) enum Wrap {
 
 /// Laid out text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     /// The logical text; each line ends in LF.
-    pub(super) text: String,
-    pub(super) rows: Vec<Row>,
+    pub(crate) text: String,
+    pub(crate) rows: Vec<Row>,
     pub(super) width: usize,
 }
 
@@ -186,12 +186,12 @@ struct Glyph {
 }
 
 impl Sheet {
-    pub(super) fn new(width: u16) -> Self {
+    pub(crate) fn new(width: u16) -> Self {
         Self { width: usize::from(width), ..Self::default() }
     }
 
     /// Lays out text of any number of lines: `first` stands before the first row, `rest` before all others.
-    pub(super) fn flow(&mut self, first: &[Deco], rest: &[Deco], runs: &[Run<'_>], wrap: Wrap) {
+    pub(crate) fn flow(&mut self, first: &[Deco], rest: &[Deco], runs: &[Run<'_>], wrap: Wrap) {
         let mut before = first;
         let mut glyphs = Vec::new();
         for run in runs {
@@ -335,7 +335,7 @@ fn fill(glyphs: &[Glyph], from: usize, room: usize, wrap: Wrap) -> (usize, usize
 }
 
 /// As much of a text as fits into columns, with an ellipsis where something is missing.
-pub(super) fn cut_to(text: &str, room: usize) -> String {
+pub(crate) fn cut_to(text: &str, room: usize) -> String {
     // Most is short; what is long is not measured to its end.
     if text.len() <= room || (text.len() < 4 * room + 64 && columns(text) <= room) {
         return text.to_owned();

@@ -1,8 +1,5 @@
 //! A desk to write at: a prompt, what it knows, and what it wanted done.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
-
 use hames_protocol::api::{
     ApiError, ApiErrorCode, Files, OpenRun, SessionActivity, SessionRow, SessionView, WindowFill,
 };
@@ -10,9 +7,10 @@ use hames_protocol::{Delivery, Mode, ModelRef, Part, Pending, PendingId, RunId, 
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier};
 
 use super::super::{Command, Kept, Prompt, PromptOutcome};
+use crate::snapshot::rows;
+pub(super) use crate::snapshot::{THEMES, compare};
 use crate::{Answer, Cx, Depth, Effect, Face, Input, Keymap, Link, Request, Shade, Sight, Theme, Ticket};
 
 pub(super) struct Desk {
@@ -246,60 +244,7 @@ impl Desk {
         let cursor = self.prompt.draw(place, &mut buf, sight);
         let cursor = cursor.map_or("none".to_owned(), |at| format!("{},{}", at.x, at.y - place.y));
         let mut out = format!("{width}x{height}: {wanted} rows, cursor {cursor}\n");
-        let mut looks: Vec<String> = Vec::new();
-        for y in place.y..place.bottom() {
-            let (mut text, mut skip) = (String::new(), 0);
-            let mut style = String::new();
-            for x in 0..width {
-                let cell = &buf[(x, y)];
-                if skip == 0 {
-                    text.push_str(cell.symbol());
-                    skip = unicode_width::UnicodeWidthStr::width(cell.symbol());
-                }
-                skip = skip.saturating_sub(1);
-                style.push(letter(cell.fg, cell.modifier, &mut looks));
-            }
-            let _ = writeln!(out, "|{}", text.trim_end());
-            if styles {
-                let _ = writeln!(out, ":{}", style.trim_end_matches('.'));
-            }
-        }
-        if styles {
-            for (i, look) in looks.iter().enumerate() {
-                let _ = writeln!(out, "{} = {look}", (b'a' + i as u8) as char);
-            }
-        }
+        out.push_str(&rows(&buf, place, styles));
         out
     }
 }
-
-/// A letter for a look; a dot for none.
-fn letter(fg: Color, modifier: Modifier, looks: &mut Vec<String>) -> char {
-    if fg == Color::Reset && modifier.is_empty() {
-        return '.';
-    }
-    let look = format!("{fg} {modifier:?}");
-    let index = looks.iter().position(|known| *known == look).unwrap_or_else(|| {
-        looks.push(look);
-        looks.len() - 1
-    });
-    (b'a' + index as u8) as char
-}
-
-/// Compares with `tests/screens/NAME.txt`; `HAMES_BLESS=1` writes it.
-pub(super) fn compare(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/screens").join(format!("{name}.txt"));
-    if std::env::var_os("HAMES_BLESS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        return std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(kept, text, "{} differs; HAMES_BLESS=1 writes it anew", path.display());
-}
-
-/// The looks that screens are shown in.
-pub(super) const THEMES: [(&str, Theme); 3] = [
-    ("dark", Theme { shade: Shade::Dark, depth: Depth::True }),
-    ("light", Theme { shade: Shade::Light, depth: Depth::True }),
-    ("no colour", Theme { shade: Shade::Dark, depth: Depth::None }),
-];

@@ -1,0 +1,129 @@
+//! A question before something is done that cannot be taken back. It says what goes; nothing but a key of its own, or a
+//! click on it, says yes: Enter alone means no until somebody moved to the other answer, and a paste means nothing.
+
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, MouseButton, MouseEventKind};
+use ratatui::layout::{Position, Rect};
+
+use super::{Look, dialog, frame};
+use crate::prompt::paint::Line;
+use crate::talk::paint::draw_row;
+use crate::talk::text::{Run, Sheet, Wrap, clean};
+use crate::{Action, Input, Sight};
+
+/// Cells between the two answers.
+const GAP: usize = 3;
+
+/// What an input decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// Nothing: it is for somebody else.
+    Passed,
+    /// Nothing yet.
+    Taken,
+    /// Do it.
+    Yes,
+    /// Leave it.
+    No,
+}
+
+/// The question.
+#[derive(Clone, Debug)]
+pub(crate) struct Confirm {
+    title: String,
+    body: Vec<(String, Look)>,
+    /// The verb on the answer that does it.
+    verb: &'static str,
+    is_yes: bool,
+    scroll: usize,
+    /// Rows that do not fit.
+    over: usize,
+    /// Where the answers were drawn: no, yes.
+    answers: [Rect; 2],
+}
+
+impl Confirm {
+    /// A question with what is to be known about it, paragraph by paragraph, and the verb that does it.
+    pub(crate) fn new(title: impl Into<String>, body: Vec<(String, Look)>, verb: &'static str) -> Self {
+        let body = body.into_iter().map(|(text, look)| (clean(&text).into_owned(), look)).collect();
+        let answers = [Rect::ZERO; 2];
+        Self { title: title.into(), body, verb, is_yes: false, scroll: 0, over: 0, answers }
+    }
+
+    /// More to be known, that came later.
+    pub(crate) fn add(&mut self, text: &str, look: Look) {
+        self.body.push((clean(text).into_owned(), look));
+    }
+
+    /// Takes a key or a click.
+    pub(crate) fn handle(&mut self, input: &Input, action: Option<Action>) -> Decided {
+        match (input, action) {
+            (Input::Mouse(mouse), _) => {
+                let at = Position::new(mouse.column, mouse.row);
+                return match mouse.kind {
+                    MouseEventKind::Up(MouseButton::Left) if self.answers[0].contains(at) => Decided::No,
+                    MouseEventKind::Up(MouseButton::Left) if self.answers[1].contains(at) => Decided::Yes,
+                    _ => Decided::Taken,
+                };
+            }
+            (Input::Paste(_), _) => {}
+            (_, Some(Action::Abort)) => return Decided::No,
+            (_, Some(Action::Submit)) => return if self.is_yes { Decided::Yes } else { Decided::No },
+            (_, Some(Action::Previous | Action::PageUp)) => self.scroll = self.scroll.saturating_sub(1),
+            (_, Some(Action::Next | Action::PageDown)) => self.scroll = (self.scroll + 1).min(self.over),
+            (Input::Key(key), None) if key.modifiers.is_empty() => match key.code {
+                KeyCode::Char('y') => return Decided::Yes,
+                KeyCode::Char('n') => return Decided::No,
+                KeyCode::Left => self.is_yes = false,
+                KeyCode::Right => self.is_yes = true,
+                KeyCode::Tab => self.is_yes = !self.is_yes,
+                _ => {}
+            },
+            (Input::Key(_), _) => {}
+            _ => return Decided::Passed,
+        }
+        Decided::Taken
+    }
+
+    /// Draws it at the bottom of an area of any size; the answers are the last to go.
+    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) {
+        let area = area.intersection(buf.area);
+        let width = dialog(area, 0).width.saturating_sub(4);
+        let mut sheet = Sheet::new(width);
+        for (text, look) in &self.body {
+            sheet.flow(&[], &[], &[Run::new(text.as_str(), look.style(sight.theme))], Wrap::Words);
+        }
+        let rows = sheet.rows.len() as u16;
+        let inner = frame(dialog(area, rows.saturating_add(2)), buf, sight, &self.title);
+        let Some(last) = inner.rows().next_back() else { return };
+        let body = Rect { height: inner.height.saturating_sub(if inner.height > 2 { 2 } else { 1 }), ..inner };
+        self.over = sheet.rows.len().saturating_sub(body.height.into());
+        self.scroll = self.scroll.min(self.over);
+        for (place, row) in body.rows().zip(sheet.rows.iter().skip(self.scroll)) {
+            draw_row(row, place, buf);
+        }
+        self.draw_answers(last, buf, sight);
+    }
+
+    fn draw_answers(&mut self, row: Rect, buf: &mut Buffer, sight: Sight<'_>) {
+        let mut line = Line::new(row, 0);
+        let said = [" No (n) ".to_owned(), format!(" {} (y) ", self.verb)];
+        for (at, text) in said.iter().enumerate() {
+            let from = line.column();
+            let style = if (at == 1) == self.is_yes { sight.theme.chosen() } else { sight.theme.text() };
+            line.put(buf, text, if at == 1 { sight.theme.bad().patch(style) } else { style });
+            self.answers[at] = Rect { x: row.x + from as u16, width: line.column().saturating_sub(from) as u16, ..row };
+            let next = line.column() + GAP;
+            line.go_to(next);
+        }
+        if self.over > 0 {
+            line.put(buf, "↑↓ more", sight.theme.dim());
+        }
+    }
+
+    /// What the hint line says.
+    pub(crate) fn hint(&self, sight: Sight<'_>) -> String {
+        let no = sight.keys.hint(Action::Abort);
+        format!("y {} · n or {no} leaves everything as it is", self.verb.to_lowercase())
+    }
+}

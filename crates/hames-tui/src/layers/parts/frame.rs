@@ -1,0 +1,32 @@
+//! The frame around a layer, with its title; what lies below is covered.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::{Block, Clear, Widget};
+
+use super::{cut_to, line};
+use crate::Sight;
+
+/// Columns a dialog has at most: longer lines are hard to read.
+const DIALOG_WIDTH: u16 = 76;
+
+/// Draws a frame and gives the area within. An area that has no room for one is used whole.
+pub(crate) fn frame(area: Rect, buf: &mut Buffer, sight: Sight<'_>, title: &str) -> Rect {
+    let area = area.intersection(buf.area);
+    Clear.render(area, buf);
+    if area.width < 8 || area.height < 4 {
+        return area;
+    }
+    let title = cut_to(&line(title), usize::from(area.width) - 4);
+    let block = Block::bordered().border_style(sight.theme.frame()).title(format!(" {title} "));
+    let inner = block.inner(area);
+    block.render(area, buf);
+    Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
+}
+
+/// The place of a dialog whose content has so many rows: at the bottom, where the eyes are.
+pub(crate) fn dialog(area: Rect, rows: u16) -> Rect {
+    let width = area.width.min(DIALOG_WIDTH);
+    let height = rows.saturating_add(2).min(area.height);
+    Rect { x: area.x + (area.width - width) / 2, y: area.bottom() - height, width, height }
+}

@@ -1,0 +1,6 @@
+//! Parts, driven by keys and drawn.
+
+mod confirm;
+mod field;
+mod list;
+mod scroll;
