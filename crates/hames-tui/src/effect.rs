@@ -1,10 +1,9 @@
 //! What the app wants done.
 
 use hames_protocol::api::{
-    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Compact,
-    Configuration, CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models, Providers,
-    SearchResults, SendMessage, Sent, SessionCompacted, SessionContext, SessionRow, SessionView, Sessions, Vacuumed,
-    Waiting,
+    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Configuration,
+    CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models, Providers, SearchResults,
+    SendMessage, Sent, SessionCompacted, SessionContext, SessionRow, SessionView, Sessions, Vacuumed, Waiting,
 };
 use hames_protocol::{CallId, PendingId, SessionId, Settings};
 
@@ -28,6 +27,9 @@ pub enum Effect {
     Unwatch,
     /// Show another session, or none: the app itself does it.
     Show(Option<SessionId>),
+    /// Change settings, of the session or of the one that is to come; the names go back to the configuration's. The app
+    /// itself does it.
+    Set(Box<Settings>, Vec<String>),
     /// Say something in the hint line: the app itself does it.
     Say(String),
     /// Switch the mouse on, or off so that the terminal selects by itself.
@@ -120,8 +122,17 @@ pub enum Request {
         /// The bytes.
         bytes: Vec<u8>,
     },
-    /// A whole output by its name.
-    Artifact(SessionId, String),
+    /// A piece of a whole output, by its name.
+    Artifact {
+        /// The session.
+        session: SessionId,
+        /// The output's name or hash.
+        name: String,
+        /// The first byte.
+        offset: u64,
+        /// Bytes at most.
+        limit: u64,
+    },
     /// Searches.
     Search(String, Option<String>),
     /// The models one can choose.
@@ -132,8 +143,10 @@ pub enum Request {
     Configuration,
     /// The report about the window.
     Context(SessionId),
-    /// Compacts, or says what that would do.
-    Compact(SessionId, Compact),
+    /// The same report as it would be with other settings; the names go back to the configuration's. Nothing is set.
+    Preview(SessionId, Box<Settings>, Vec<String>),
+    /// Compacts.
+    Compact(SessionId),
     /// The database.
     Database,
     /// Gives unused space back.

@@ -91,6 +91,11 @@ pub trait Layer {
     /// Draws into its area, which may be of any size, and says where the cursor stands.
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position>;
 
+    /// When a frame that was drawn at `now` wants another one, though nothing comes.
+    fn wake_at(&self, _now: u64) -> Option<u64> {
+        None
+    }
+
     /// What the hint line says while it is on top: keys and what they do.
     fn hint(&self, sight: Sight<'_>) -> String;
 

@@ -241,8 +241,10 @@ pub(crate) fn as_json(config: &Config, home: &Home) -> Value {
         },
         "guard": {
             "value": guard_settings(config).in_force().to_json(),
+            "set": guard_settings(config),
             "from": config.origin_text(&guard_origin(config)),
         },
+        "compaction": { "value": config.file.compaction },
         "rules": rules,
         "web": {
             "allow": config.file.web.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),

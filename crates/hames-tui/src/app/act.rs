@@ -1,6 +1,6 @@
 //! What keys and commands mean everywhere.
 
-use hames_protocol::api::{Abort, AbortScope, Compact};
+use hames_protocol::api::{Abort, AbortScope};
 use hames_protocol::{Delivery, Mode, Part, SessionId, Settings};
 
 use super::App;
@@ -35,12 +35,12 @@ impl App {
             }
             Command::Thinking(Some(level)) => {
                 let change = Settings { thinking_level: Some(level), ..Settings::default() };
-                self.set(change, "The level could not be changed", effects);
+                self.set(change, Vec::new(), effects);
             }
             Command::Model(Some(model)) => match model.parse() {
                 Ok(model) => {
                     let change = Settings { model: Some(model), ..Settings::default() };
-                    self.set(change, "The model could not be changed", effects);
+                    self.set(change, Vec::new(), effects);
                 }
                 Err(_) => self.face.notice = Some("a model is written as PROVIDER/MODEL".into()),
             },
@@ -59,7 +59,7 @@ impl App {
                 ("It could not be moved", Request::Move(session, folder))
             }),
             Command::Compact { dry_run: false } => self.with_session("a window", effects, |_, session| {
-                ("The window could not be compacted", Request::Compact(session, Compact { dry_run: false }))
+                ("The window could not be compacted", Request::Compact(session))
             }),
             Command::Vacuum => self.try_to("The database could not be made smaller", Request::Vacuum, effects),
             Command::Copy => match self.base.talk().last_answer() {
@@ -69,6 +69,14 @@ impl App {
                 }
                 None => self.face.notice = Some("There is nothing to copy yet.".into()),
             },
+            Command::Output(name) => {
+                let (outputs, at) = self.base.talk().outputs();
+                let Self { face, keys, layers, next_ticket, .. } = self;
+                let mut cx = Cx { face, keys, now, effects, next_ticket };
+                if let Some(layer) = layers::output(name, outputs, at, &mut cx) {
+                    layers.push(layer);
+                }
+            }
             other => {
                 let Self { face, keys, layers, next_ticket, .. } = self;
                 let mut cx = Cx { face, keys, now, effects, next_ticket };
@@ -96,15 +104,16 @@ impl App {
     }
 
     /// Changes settings, of the session or of the one that is to come.
-    fn set(&mut self, change: Settings, failed: &'static str, effects: &mut Vec<Effect>) {
+    pub(super) fn set(&mut self, change: Settings, unset: Vec<String>, effects: &mut Vec<Effect>) {
         match self.face.session.clone() {
             Some(session) => {
                 if self.face.is_busy() {
                     self.face.notice = Some("From the next run on.".into());
                 }
-                self.try_to(failed, Request::ChangeSettings(session, Box::new(change), Vec::new()), effects);
+                let request = Request::ChangeSettings(session, Box::new(change), unset);
+                self.try_to("The settings could not be changed", request, effects);
             }
-            None => self.face.chosen = self.face.chosen.patched(&change),
+            None => self.face.chosen = self.face.chosen.without(&unset).patched(&change),
         }
     }
 

@@ -167,6 +167,7 @@ impl App {
                 match effect {
                     Effect::Show(session) => self.show(session, now, effects),
                     Effect::Say(text) => self.face.notice = Some(text),
+                    Effect::Set(change, unset) => self.set(*change, unset, effects),
                     Effect::WakeAt(at) => wake = Some(wake.map_or(at, |other: u64| other.min(at))),
                     Effect::Ask(ticket, request) => {
                         self.progress.asked(ticket, &request, now);
@@ -205,7 +206,8 @@ impl App {
 
     /// When a frame that was drawn at `now` wants another one, though nothing comes.
     pub fn goes_on(&mut self, now: u64) -> Option<u64> {
-        self.base.talk().wake_at(now)
+        let layer = self.layers.last().and_then(|layer| layer.wake_at(now));
+        self.base.talk().wake_at(now).into_iter().chain(layer).min()
     }
 
     /// What lies on top, for tests and for plain mode.

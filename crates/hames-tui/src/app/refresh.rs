@@ -83,7 +83,7 @@ pub(super) fn fold(view: &mut SessionView, envelope: &Envelope) -> bool {
             false
         }
         Event::SettingsChanged(changed) => {
-            view.settings = view.settings.patched(&changed.settings).without(&changed.unset);
+            view.settings = view.settings.without(&changed.unset).patched(&changed.settings);
             if changed.settings != Settings::default() {
                 view.effective = view.effective.patched(&changed.settings);
             }

@@ -17,8 +17,6 @@ const ATTEMPTS: u32 = 4;
 const FILES: u32 = 50;
 /// Hits of a search.
 const HITS: u32 = 100;
-/// Bytes of an output that are shown.
-const ARTIFACT: u64 = hames_protocol::api::endpoint::MAX_BLOB_PIECE;
 
 /// Sends a request once there is a server, again where that is safe, and gives its answer.
 pub(super) async fn perform(links: &Arc<Links>, request: Request) -> Result<Answer, ApiError> {
@@ -61,12 +59,13 @@ fn may_repeat(request: &Request) -> bool {
         | Request::Changes(_)
         | Request::Files(..)
         | Request::Attach { .. }
-        | Request::Artifact(..)
+        | Request::Artifact { .. }
         | Request::Search(..)
         | Request::Models
         | Request::Providers
         | Request::Configuration
         | Request::Context(_)
+        | Request::Preview(..)
         | Request::Database => true,
         // A stop that is sent again could end the next run.
         _ => false,
@@ -113,14 +112,19 @@ async fn call(client: &Client, request: &Request) -> Result<Answer, ClientError>
             let content = Upload::Bytes(bytes.clone().into());
             Answer::Attached(client.attach(session, name, None, content).await?)
         }
-        Request::Artifact(id, name) => Answer::Artifact(client.blob(id, name, 0, ARTIFACT).await?),
+        Request::Artifact { session, name, offset, limit } => {
+            Answer::Artifact(client.blob(session, name, *offset, *limit).await?)
+        }
         Request::Search(words, folder) => Answer::Search(client.search(words, folder.as_deref(), Some(HITS)).await?),
         Request::Models => Answer::Models(client.models().await?),
         Request::Providers => Answer::Providers(client.providers().await?),
         Request::Configuration => Answer::Configuration(client.settings().await?),
         Request::Context(id) => Answer::Context(Box::new(client.context(id).await?)),
-        Request::Compact(id, how) if how.dry_run => Answer::Context(Box::new(client.context(id).await?)),
-        Request::Compact(id, _) => Answer::Compacted(Box::new(client.compact(id).await?)),
+        Request::Preview(id, settings, unset) => {
+            let draft = ChangeSettings { settings: (**settings).clone(), unset: unset.clone() };
+            Answer::Context(Box::new(client.preview_context(id, &draft).await?))
+        }
+        Request::Compact(id) => Answer::Compacted(Box::new(client.compact(id).await?)),
         Request::Database => Answer::Database(client.database().await?),
         Request::Vacuum => Answer::Vacuumed(client.vacuum().await?),
     })

@@ -35,6 +35,7 @@ actions! {
     Changes = "changes", "proposed changes", "ctrl+g";
     Context = "context", "what the model is sent", "f3";
     Todos = "todos", "the todo list", "ctrl+t";
+    Output = "output", "the whole output of a call", "f7";
     Search = "search", "search all sessions", "ctrl+r";
     Find = "find", "find in the conversation", "ctrl+f";
     Editor = "editor", "write the message in your editor", "ctrl+e";

@@ -47,6 +47,8 @@ pub(crate) enum Command {
     },
     /// The todo list.
     Todos,
+    /// The whole output of a call: the one of that name, else one that is on the screen.
+    Output(Option<String>),
     /// Searches all sessions.
     Search(Option<String>),
     /// The last answer, or what is selected, into the clipboard.
@@ -124,6 +126,7 @@ commands! {
         Some(_) => Err("/compact takes nothing but --dry-run"),
     };
     "todos" "" "the todo list" |_| Ok(Command::Todos);
+    "output" "[NAME]" "the whole output of a call" |name| Ok(Command::Output(name));
     "search" "[WORDS]" "search all sessions" |words| Ok(Command::Search(words));
     "copy" "" "copy the selection, else the last answer" |_| Ok(Command::Copy);
     "attach" "FILE" "let a file or an image go along with the message" |file| file.map(Command::Attach).ok_or("which file? /attach FILE");
@@ -223,6 +226,7 @@ impl Command {
             Action::Changes => Command::Changes,
             Action::Context => Command::Context,
             Action::Todos => Command::Todos,
+            Action::Output => Command::Output(None),
             Action::Search => Command::Search(None),
             Action::Copy => Command::Copy,
             Action::Editor => Command::Editor,

@@ -296,7 +296,7 @@ impl Shell {
             Effect::Redraw => self.painter.forget(),
             Effect::Quit => self.ending = Some(Ending::Left),
             // The app's own.
-            Effect::Show(_) | Effect::Say(_) => {}
+            Effect::Show(_) | Effect::Say(_) | Effect::Set(..) => {}
         }
     }
 

@@ -94,6 +94,15 @@ pub(super) enum Progress {
     Failed(ToolErrorClass),
 }
 
+/// An output that is kept whole outside of the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Whole {
+    /// The session's name for it; may be empty.
+    pub(super) name: String,
+    pub(super) hash: String,
+    pub(super) bytes: u64,
+}
+
 /// A call. Where its beginning is not loaded, what is known of its end waits here for it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Card {
@@ -111,8 +120,8 @@ pub(super) struct Card {
     pub(super) lines: usize,
     pub(super) diffs: Vec<Diff>,
     pub(super) images: usize,
-    /// The name and size of the whole output, where only a part is here.
-    pub(super) whole: Option<(String, u64)>,
+    /// The whole output, where only a part is here.
+    pub(super) whole: Option<Whole>,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,
     pub(super) is_served: bool,

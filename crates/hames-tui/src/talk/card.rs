@@ -156,9 +156,9 @@ fn facts(card: &Card, theme: Theme) -> Vec<(String, Style)> {
     } else if let Some(ms) = card.duration_ms {
         facts.push((seconds(ms), theme.dim()));
     }
-    if let Some((name, size)) = &card.whole {
-        let name = if name.is_empty() { "whole output" } else { name };
-        facts.push((format!("{name} {}", bytes(*size)), theme.dim()));
+    if let Some(whole) = &card.whole {
+        let name = if whole.name.is_empty() { "whole output" } else { &whole.name };
+        facts.push((format!("{name} {}", bytes(whole.bytes)), theme.dim()));
     }
     if card.is_masked {
         facts.push(("a stub in the window".into(), theme.dim()));

@@ -93,7 +93,7 @@ struct Lit {
 
 /// Colours of code, as far as they were needed.
 #[derive(Default)]
-pub(super) struct Fences {
+pub(crate) struct Fences {
     lit: HashMap<Name, Lit>,
     theme: Theme,
     generation: u64,
@@ -111,7 +111,7 @@ pub(super) struct Fences {
 
 impl Fences {
     /// A new frame begins: what has come back is taken in. True where something has.
-    pub(super) fn frame(&mut self, theme: Theme) -> bool {
+    pub(crate) fn frame(&mut self, theme: Theme) -> bool {
         if self.theme != theme {
             self.lit.clear();
             self.generation += 1;
@@ -128,7 +128,7 @@ impl Fences {
     }
 
     /// Whether something is on its way that is worth waiting for.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.has_news || (self.away > 0 && self.frame < self.asked_at + PATIENCE)
     }
 
@@ -144,7 +144,7 @@ impl Fences {
 
     /// Waits for everything that was asked for.
     #[cfg(test)]
-    pub(super) fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         while self.away > 0 {
             let done = self.worker.as_ref().and_then(|(_, done)| done.recv().ok());
             done.into_iter().for_each(|done| self.take(done));
@@ -169,15 +169,15 @@ impl Fences {
 }
 
 /// Colours code for one piece.
-pub(super) struct Painter<'f> {
+pub(crate) struct Painter<'f> {
     fences: &'f mut Fences,
     base: Style,
     /// Something stayed plain that will have colours later.
-    pub(super) lacks: bool,
+    pub(crate) lacks: bool,
 }
 
 impl<'f> Painter<'f> {
-    pub(super) fn new(fences: &'f mut Fences, base: Style) -> Self {
+    pub(crate) fn new(fences: &'f mut Fences, base: Style) -> Self {
         Self { fences, base, lacks: false }
     }
 

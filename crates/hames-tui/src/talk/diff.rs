@@ -22,12 +22,12 @@ pub(super) fn title<'t>(diff: &Diff, theme: Theme) -> Vec<Run<'t>> {
 }
 
 /// Whether a line of a diff says something beside its title.
-pub(super) fn is_shown(line: &str) -> bool {
+pub(crate) fn is_shown(line: &str) -> bool {
     !(line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("diff ") || line.starts_with("index "))
 }
 
 /// Lays out lines of a diff.
-pub(super) fn lay(sheet: &mut Sheet, lines: &[&str], path: &str, theme: Theme, painter: &mut Painter<'_>, wrap: Wrap) {
+pub(crate) fn lay(sheet: &mut Sheet, lines: &[&str], path: &str, theme: Theme, painter: &mut Painter<'_>, wrap: Wrap) {
     let lines: Vec<_> = lines.iter().map(|line| clean(line)).collect();
     let marks = words(&lines.iter().map(AsRef::as_ref).collect::<Vec<&str>>());
     let code: Vec<&str> = lines.iter().map(|line| line.get(1..).unwrap_or("")).collect();

@@ -11,8 +11,8 @@
 mod badge;
 mod block;
 mod card;
-mod code;
-mod diff;
+pub(crate) mod code;
+pub(crate) mod diff;
 mod find;
 mod fold;
 mod markdown;
@@ -24,7 +24,7 @@ pub(crate) mod paint;
 mod preview;
 mod scroll;
 mod select;
-mod split;
+pub(crate) mod split;
 mod stage;
 mod table;
 #[cfg(test)]
@@ -49,6 +49,17 @@ use crate::{Action, Cx, Effect, Input, Outcome};
 
 /// Rows the wheel moves.
 const WHEEL_ROWS: isize = 3;
+
+/// An output that is kept whole outside of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// The call that gave it.
+    pub(crate) label: String,
+    /// The name or the hash it is read by.
+    pub(crate) name: String,
+    /// Its size, where it is known.
+    pub(crate) bytes: Option<u64>,
+}
 
 /// The conversation on the screen.
 #[derive(Default)]
@@ -150,6 +161,24 @@ impl Talk {
             Some(Key::Log(seq, _)) => Some(*seq),
             _ => None,
         }
+    }
+
+    /// The outputs that are kept whole outside of the conversation, as far back as it is loaded, and the ordinal of the one
+    /// that the reader looks at: the last of those on the screen, else the last of all.
+    pub(crate) fn outputs(&self) -> (Vec<Output>, usize) {
+        let (first, last) = (self.drawn.first().map(|place| place.block), self.drawn.last().map(|place| place.block));
+        let (mut all, mut seen) = (Vec::new(), None);
+        for at in 0..self.len() {
+            let Kind::Card(card) = &self.block(at).kind else { continue };
+            let Some(whole) = &card.whole else { continue };
+            if first.is_some_and(|first| at >= first) && last.is_some_and(|last| at <= last) {
+                seen = Some(all.len());
+            }
+            let name = if whole.name.is_empty() { &whole.hash } else { &whole.name };
+            all.push(Output { label: card.label.clone(), name: name.clone(), bytes: Some(whole.bytes) });
+        }
+        let at = seen.unwrap_or(all.len().saturating_sub(1));
+        (all, at)
     }
 
     /// What keys do while it takes them for itself; none while it does not.

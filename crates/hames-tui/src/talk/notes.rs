@@ -1,11 +1,11 @@
 //! What events say in one line, and what the end of a call leaves in its card.
 
 use hames_protocol::{
-    ApprovalAnswered, Decision, Event, Failure, RunResult, ToolDone, ToolError, ToolOutputDelta, WindowLimited,
+    ApprovalAnswered, BlobRef, Decision, Event, Failure, RunResult, ToolDone, ToolError, ToolOutputDelta, WindowLimited,
 };
 use serde_json::Value;
 
-use super::block::{Card, Note, Progress, Tone};
+use super::block::{Card, Note, Progress, Tone, Whole};
 use super::numbers::{count, seconds, tokens};
 use super::split;
 use super::text::{clean, clean_line, floor};
@@ -177,7 +177,7 @@ pub(super) fn done(card: &mut Card, done: &ToolDone) {
     card.exit_code = done.exit_code;
     card.images = done.attachments.len();
     card.is_served = done.served_from.is_some();
-    card.whole = done.blob.as_ref().map(|blob| (clean_line(blob.name.as_deref().unwrap_or("")), blob.bytes));
+    card.whole = done.blob.as_ref().map(whole);
 }
 
 /// The call gave none.
@@ -185,7 +185,12 @@ pub(super) fn failed(card: &mut Card, error: &ToolError) {
     card.progress = Progress::Failed(error.class);
     finish(card, &error.error, error.duration_ms);
     card.diffs.clear();
-    card.whole = error.blob.as_ref().map(|blob| (clean_line(blob.name.as_deref().unwrap_or("")), blob.bytes));
+    card.whole = error.blob.as_ref().map(whole);
+}
+
+fn whole(blob: &BlobRef) -> Whole {
+    let name = clean_line(blob.name.as_deref().unwrap_or(""));
+    Whole { name, hash: blob.hash.clone(), bytes: blob.bytes }
 }
 
 fn finish(card: &mut Card, output: &str, duration_ms: u64) {

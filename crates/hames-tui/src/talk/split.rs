@@ -213,7 +213,7 @@ fn is_item(line: &str) -> bool {
 }
 
 /// Plain text in pieces: at most so many lines and about so many bytes each.
-pub(super) fn chunks(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn chunks(text: &str) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let mut from = 0;
     while from < text.len() {
@@ -232,7 +232,7 @@ pub(super) fn chunks(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Lines of a text; a last one without an end counts.
-pub(super) fn count(text: &str) -> usize {
+pub(crate) fn count(text: &str) -> usize {
     let ends = text.bytes().filter(|b| *b == b'\n').count();
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
