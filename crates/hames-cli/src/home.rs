@@ -59,6 +59,11 @@ impl Home {
         self.data.join("learned.json")
     }
 
+    /// Where drafts and what was sent before are.
+    pub(crate) fn written(&self) -> PathBuf {
+        self.state.join("written")
+    }
+
     /// Where the logs are.
     pub(crate) fn logs(&self) -> PathBuf {
         self.state.join("logs")

@@ -37,6 +37,8 @@ pub enum News {
     Lost {
         /// Why, for people.
         why: String,
+        /// Whether the server said that it stops: somebody wants it gone.
+        stopping: bool,
     },
     /// What was shown of events behind `after` is no longer good (and of the open step): they come again from there.
     Resync {
@@ -126,7 +128,7 @@ impl Following {
                 self.at = At::Away { attempts: attempts.saturating_add(1) };
                 // Said once: after a loss it is known already.
                 if attempts == 0 {
-                    self.queue.push_back(News::Lost { why: error.to_string() });
+                    self.queue.push_back(News::Lost { why: error.to_string(), stopping: false });
                 }
             }
             Err(error) => self.end(error),
@@ -162,9 +164,9 @@ impl Following {
                 self.queue.push_back(News::Resync { after: self.after });
                 self.at = At::Away { attempts: attempts.saturating_add(1) };
             }
-            ApiErrorCode::Stopping | ApiErrorCode::Storage | ApiErrorCode::Internal | ApiErrorCode::Busy => {
+            code @ (ApiErrorCode::Stopping | ApiErrorCode::Storage | ApiErrorCode::Internal | ApiErrorCode::Busy) => {
                 if attempts == 0 {
-                    self.queue.push_back(News::Lost { why: refusal.message });
+                    self.queue.push_back(News::Lost { why: refusal.message, stopping: code == ApiErrorCode::Stopping });
                 }
                 self.at = At::Away { attempts: attempts.saturating_add(1) };
             }
@@ -173,7 +175,7 @@ impl Following {
     }
 
     fn lose(&mut self, why: String) {
-        self.queue.push_back(News::Lost { why });
+        self.queue.push_back(News::Lost { why, stopping: false });
         // An attempt at once: a connection that was cut is usually there again.
         self.at = At::Away { attempts: 1 };
     }

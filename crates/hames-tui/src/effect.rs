@@ -7,6 +7,8 @@ use hames_protocol::api::{
 };
 use hames_protocol::{CallId, PendingId, SessionId, Settings};
 
+use crate::Spot;
+
 /// Names a request, so that its answer finds whoever asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
@@ -38,6 +40,14 @@ pub enum Effect {
     Redraw,
     /// Be woken at this time (milliseconds of the app's clock), unless an earlier moment is set already.
     WakeAt(u64),
+    /// Look in files for what was written there before, and for the history of the folder; it comes as
+    /// [`Input::Recalled`](crate::Input::Recalled).
+    Recall {
+        /// The place of the draft.
+        spot: Spot,
+        /// The folder of the history.
+        folder: String,
+    },
     /// Put text into the terminal's clipboard.
     Copy(String),
     /// Let the user's own editor change the draft; it comes back as [`Answer::Edited`] under the ticket.

@@ -17,6 +17,15 @@ pub enum Link {
     },
     /// Lost; it is tried again by itself.
     Lost(String),
+    /// Somebody stopped the server. It is started again by whatever a person wants of it.
+    Stopped,
+}
+
+impl Link {
+    /// Whether what is sent now goes: to the server that is there, or to one that is started for it.
+    pub fn takes_messages(&self) -> bool {
+        matches!(self, Self::Up { .. } | Self::Stopped)
+    }
 }
 
 /// What layers read and only the app changes.

@@ -4,7 +4,7 @@ use hames_protocol::Envelope;
 use hames_protocol::api::ApiError;
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::{Answer, Link, Shade, Ticket};
+use crate::{Answer, Link, Recalled, Shade, Ticket};
 
 /// Something the app has to know of.
 #[derive(Clone, Debug)]
@@ -32,6 +32,10 @@ pub enum Input {
     Gone(String),
     /// The terminal's ground is light, or dark, as it says itself.
     Shade(Shade),
+    /// What files held for the draft that is shown.
+    Recalled(Box<Recalled>),
+    /// What is written cannot be kept in files, and why.
+    NotKept(String),
     /// How the connection is.
     Link(Link),
     /// An answer to a request.

@@ -17,11 +17,11 @@ mod effect;
 mod face;
 mod input;
 mod io;
+mod keep;
 mod keys;
 mod layer;
 mod layers;
 mod plain;
-#[allow(dead_code, unused_imports, reason = "drafts that outlive the program are kept by whoever gives it a file")]
 mod prompt;
 mod shell;
 #[cfg(test)]
@@ -37,6 +37,7 @@ pub use input::Input;
 pub use keys::{Action, Chord, Keymap, KeymapError};
 pub use layer::{Cx, Layer, Outcome, Sight};
 pub use plain::{PlainEnd, run as run_plain};
+pub use prompt::{Recalled, SavedDraft, SavedText, Spot};
 pub use shell::{Ending, Options, Terminal, run};
 pub use talk::Talk;
 pub use theme::{Depth, Shade, Theme};

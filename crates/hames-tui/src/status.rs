@@ -64,6 +64,7 @@ fn pieces(sight: Sight<'_>) -> Vec<Piece> {
     match &face.link {
         Link::Connecting => add(1, theme.warn(), "connecting".into()),
         Link::Lost(_) => add(1, theme.bad(), "no server".into()),
+        Link::Stopped => add(1, theme.warn(), "server stopped".into()),
         Link::Up { .. } => {}
     }
     if let Some((what, since)) = face.slow {

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &FaceArgs, env: &Env) -> Result<u8, Stop> {
                 environment: Some(env.without(&config.key_vars()).into_iter().collect()),
             }),
         },
+        written: Some(home.written()),
     };
     let runtime = super::runtime()?;
     let failed = |e: std::io::Error| Stop::storage(format!("the terminal cannot be used ({e}); try `hames --plain`"));

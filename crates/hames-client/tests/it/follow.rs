@@ -152,7 +152,7 @@ async fn a_resync_says_what_still_holds_and_an_end_is_the_end() {
         ];
     });
     let mut stream = follow(&server, 9);
-    assert!(matches!(next(&mut stream).await, News::Lost { why } if why == "The server is stopping."));
+    assert!(matches!(next(&mut stream).await, News::Lost { why, stopping: true } if why == "The server is stopping."));
     assert_eq!(next(&mut stream).await, News::Resync { after: 0 });
     assert_eq!(next(&mut stream).await, News::Connected);
     let mut screen = Screen::default();

@@ -5,6 +5,7 @@
 //! the session (`session`, `refresh`) and how it is stopped (`stop`) are files of their own.
 
 mod act;
+mod keep;
 mod progress;
 mod refresh;
 mod session;
@@ -15,7 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::base::Base;
-use crate::{Action, Cx, Effect, Face, Input, Keymap, Layer, Outcome, Sight, Theme};
+use crate::{Action, Cx, Effect, Face, Input, Keymap, Layer, Outcome, Sight, Spot, Theme};
 use progress::Progress;
 use session::Upkeep;
 use stop::Stop;
@@ -47,6 +48,8 @@ pub struct App {
     upkeep: Upkeep,
     stop: Stop,
     progress: Progress,
+    /// The draft and the history that were looked for in files last.
+    recalled: Option<(Spot, String)>,
 }
 
 impl App {
@@ -62,6 +65,7 @@ impl App {
             upkeep: Upkeep::new(start),
             stop: Stop::default(),
             progress: Progress::default(),
+            recalled: None,
         }
     }
 
@@ -112,6 +116,8 @@ impl App {
                 self.progress.answered(*ticket);
                 self.answered(*ticket, answer, now, effects);
             }
+            Input::Recalled(recalled) => self.base.prompt().recall(recalled),
+            Input::NotKept(why) => self.face.notice = Some(why.clone()),
             Input::Leave => effects.push(Effect::Quit),
             Input::Key(_) | Input::Paste(_) | Input::Mouse(_) | Input::Wake => {}
         }
@@ -181,6 +187,7 @@ impl App {
                 }
             }
         }
+        self.want_written(&mut out);
         self.face.slow = self.progress.slow(now);
         let due = [self.progress.due(now), self.stop.due(now), self.clock_due(now), self.goes_on(now), wake];
         out.extend(due.into_iter().flatten().min().map(Effect::WakeAt));

@@ -102,6 +102,15 @@ impl App {
 
     pub(super) fn linked(&mut self, link: &Link, now: u64, effects: &mut Vec<Effect>) {
         self.face.link = link.clone();
+        if *link == Link::Stopped {
+            // Its runs have ended with it, whether that was heard or not.
+            if let Some(view) = &mut self.face.view {
+                view.run = None;
+            }
+            self.stop.stopped();
+            self.face.notice =
+                Some("The server was stopped. It is started again by the next thing you want of it.".into());
+        }
         let Link::Up { notice } = link else { return };
         if let Some(notice) = notice {
             self.face.notice = Some(notice.clone());
@@ -288,6 +297,30 @@ impl App {
             terms: self.upkeep.start.terms.clone(),
         };
         self.ask(For::Send(session.clone(), message), Request::Send(session, send), effects);
+    }
+
+    /// Messages that surely did not reach the server yet, as they were written.
+    pub(super) fn on_way(&self) -> impl Iterator<Item = (Option<&SessionId>, &Kept)> {
+        let is_linked = self.is_linked();
+        let asked = self.upkeep.asked.values().filter_map(move |what| match what {
+            For::Create(Some(message)) => Some((None, message)),
+            // It may be there, and only the answer is missing.
+            For::Send(session, message) if !is_linked => Some((Some(session), message)),
+            _ => None,
+        });
+        let unsent = self.upkeep.unsent.iter().map(|message| (None, message));
+        asked.chain(unsent).filter_map(|(session, message)| Some((session, message.draft.as_deref()?)))
+    }
+
+    /// Whether a message may have left and its answer is missing.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.is_linked() && self.upkeep.asked.values().any(|what| matches!(what, For::Send(..) | For::Create(Some(_))))
+    }
+
+    /// Whether a session will be shown as soon as the server says which.
+    pub(super) fn is_session_to_come(&self) -> bool {
+        let start = &self.upkeep.start;
+        !self.upkeep.is_settled && (start.last || start.session.is_some())
     }
 
     /// Names the session that the next message makes.

@@ -84,7 +84,7 @@ pub(super) async fn export(
 ) -> Result<Answer, ApiError> {
     let place = place(home, &folder, &path);
     let said = |what: String| failed(format!("{} cannot be written: {what}", place.display()));
-    let client = links.client().await.ok_or_else(|| failed("the program ends"))?;
+    let client = links.client(true).await.ok_or_else(|| failed("the program ends"))?;
     let mut lines = client.export_session(&session).await.map_err(|error| failed(error.to_string()))?;
     let file = tokio::fs::OpenOptions::new().write(true).create_new(true).open(&place).await;
     let mut file = file.map_err(|error| said(error.to_string()))?;

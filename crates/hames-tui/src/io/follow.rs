@@ -15,7 +15,7 @@ const MAX_BATCH: usize = 512;
 
 /// Follows until the session is gone, or has to be read again, or nobody listens.
 pub(super) async fn follow(links: Arc<Links>, session: SessionId, after: u64, heard_by: mpsc::Sender<Input>) {
-    let Some(client) = links.client().await else { return };
+    let Some(client) = links.client(false).await else { return };
     let mut news = client.events(&session, after);
     let mut batch: Vec<Envelope> = Vec::new();
     loop {
@@ -38,7 +38,11 @@ pub(super) async fn follow(links: Arc<Links>, session: SessionId, after: u64, he
                 continue;
             }
             Some(News::Connected) => continue,
-            Some(News::Lost { why }) => {
+            Some(News::Lost { stopping: true, .. }) => {
+                links.stopped().await;
+                continue;
+            }
+            Some(News::Lost { why, .. }) => {
                 links.lost(&why).await;
                 continue;
             }

@@ -41,10 +41,15 @@ impl Io {
         (Io { links, replies, following: None, home, folder }, heard)
     }
 
-    /// Asks the server.
-    pub(crate) fn ask(&self, ticket: Ticket, request: Request) {
+    /// Where others may say something to the app too.
+    pub(crate) fn heard_by(&self) -> mpsc::Sender<Input> {
+        self.replies.clone()
+    }
+
+    /// Asks the server; `by_hand` where a person wants it now, so that a server that was stopped is started for it.
+    pub(crate) fn ask(&self, ticket: Ticket, request: Request, by_hand: bool) {
         let links = Arc::clone(&self.links);
-        self.reply(ticket, async move { perform::perform(&links, request).await });
+        self.reply(ticket, async move { perform::perform(&links, request, by_hand).await });
     }
 
     /// Watches a session from behind a seq, instead of what was watched before.

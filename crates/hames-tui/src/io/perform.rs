@@ -18,11 +18,12 @@ const FILES: u32 = 50;
 /// Hits of a search.
 const HITS: u32 = 100;
 
-/// Sends a request once there is a server, again where that is safe, and gives its answer.
-pub(super) async fn perform(links: &Arc<Links>, request: Request) -> Result<Answer, ApiError> {
+/// Sends a request once there is a server, again where that is safe, and gives its answer. One that was stopped is started
+/// for what is done `by_hand`.
+pub(super) async fn perform(links: &Arc<Links>, request: Request, by_hand: bool) -> Result<Answer, ApiError> {
     let mut attempt = 1;
     loop {
-        let client = links.client().await.ok_or_else(|| failed("the program ends"))?;
+        let client = links.client(by_hand).await.ok_or_else(|| failed("the program ends"))?;
         let error = match call(&client, &request).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,

@@ -142,7 +142,7 @@ impl Plain {
     fn ask(&mut self, request: Request) {
         self.tickets += 1;
         self.on_way += 1;
-        self.io.ask(Ticket(self.tickets), request);
+        self.io.ask(Ticket(self.tickets), request, true);
     }
 
     fn hear(&mut self, input: Input) -> io::Result<()> {
@@ -156,6 +156,7 @@ impl Plain {
                 }
                 Ok(())
             }
+            Input::Link(Link::Stopped) => self.tell("the server was stopped; your next line starts it again"),
             Input::Link(Link::Lost(why)) => self.tell(format!("the server is gone ({why}); connecting again")),
             Input::News(news) => {
                 let mut lines = Vec::new();

@@ -73,7 +73,7 @@ fn special(now: &Situation<'_>) -> Option<Vec<String>> {
     }
     if now.waits.is_some() {
         let what = match (now.link, now.uploading.is_empty()) {
-            (Link::Up { .. }, false) => format!("it is sent once {} is uploaded", names(&now.uploading)),
+            (link, false) if link.takes_messages() => format!("it is sent once {} is uploaded", names(&now.uploading)),
             _ => "it is sent once the server is there".to_owned(),
         };
         return Some(vec![what, format!("{esc} holds it back")]);
@@ -139,7 +139,7 @@ fn in_menu(menu: &Menu, now: &Situation<'_>, enter: &str, esc: &str) -> Vec<Stri
 
 /// What Enter does with text.
 fn sends(now: &Situation<'_>, enter: &str) -> String {
-    if !matches!(now.link, Link::Up { .. }) {
+    if !now.link.takes_messages() {
         return format!("{enter} sends once the server is there");
     }
     if !now.uploading.is_empty() {

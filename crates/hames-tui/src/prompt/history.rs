@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::draft::Piece;
 
 /// Messages of a folder that are kept.
-const MAX_ENTRIES: usize = 200;
+pub(crate) const MAX_ENTRIES: usize = 200;
 /// Bytes of them together, pastes included.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// The messages of one folder, the oldest first.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +27,6 @@ impl History {
         while self.entries.len() > MAX_ENTRIES || (self.bytes > MAX_BYTES && self.entries.len() > 1) {
             self.bytes -= self.entries.pop_front().as_ref().map_or(0, Piece::bytes);
         }
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
     }
 
     /// The messages, the newest first.
@@ -91,7 +86,7 @@ mod tests {
         for text in ["one", "two", "two", "  "] {
             history.push(piece(text));
         }
-        assert_eq!(history.len(), 2);
+        assert_eq!(history.entries.len(), 2);
         let mut browse = Browse::default();
         assert_eq!(browse.newer(&history, &piece("draft")), None);
         assert_eq!(browse.older(&history, &piece("draft")), Some(piece("two")));
@@ -108,12 +103,12 @@ mod tests {
         for number in 0..MAX_ENTRIES + 50 {
             history.push(piece(&number.to_string()));
         }
-        assert_eq!(history.len(), MAX_ENTRIES);
+        assert_eq!(history.entries.len(), MAX_ENTRIES);
         let large = "x".repeat(MAX_BYTES / 2 + 1);
         for end in ["a", "b", "c"] {
             history.push(piece(&format!("{large}{end}")));
         }
-        assert_eq!(history.len(), 1);
+        assert_eq!(history.entries.len(), 1);
         assert!(history.newest_first().next().unwrap().whole().ends_with('c'));
     }
 }

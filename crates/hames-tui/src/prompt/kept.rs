@@ -1,11 +1,15 @@
-//! Drafts as values: one for each session that was written in, and all of them for when the program ends.
+//! Drafts as values: one for each session that was written in, in the form they are kept in (`keep`).
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use hames_protocol::{Part, PendingId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::attach::Attachment;
 use super::draft::{Chip, Draft, Piece};
-use super::history::{Browse, History};
+use super::history::Browse;
 use super::{Focus, Prompt};
 use crate::Face;
 
@@ -39,44 +43,92 @@ impl Kept {
     }
 }
 
-/// Drafts and history in a form that files can keep.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Saved {
-    /// What is being written.
-    #[serde(default)]
-    pub(crate) drafts: Vec<SavedDraft>,
-    /// What was sent: the folder, and the messages from the oldest on.
-    #[serde(default)]
-    pub(crate) history: Vec<(String, Vec<SavedText>)>,
-}
-
-/// A draft.
+/// A draft in a form that files can keep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SavedDraft {
-    /// Its session; none for one that is still to be made.
-    pub(crate) session: Option<SessionId>,
+pub struct SavedDraft {
     /// What is written.
-    pub(crate) text: SavedText,
+    pub text: SavedText,
     /// Names and parts of what goes along. What was not uploaded yet is left out.
     #[serde(default)]
-    pub(crate) attached: Vec<(String, Vec<Part>)>,
+    pub attached: Vec<(String, Vec<Part>)>,
+}
+
+impl SavedDraft {
+    /// Nothing where there is nothing to keep.
+    fn of(kept: &Kept) -> Option<Self> {
+        let attached = kept.attachments.iter().filter_map(|a| Some((a.name().to_owned(), a.parts()?.to_vec())));
+        let saved = Self { text: SavedText::of(kept.draft.piece()), attached: attached.collect() };
+        (!saved.text.text.is_empty() || !saved.attached.is_empty()).then_some(saved)
+    }
+
+    fn kept(&self) -> Kept {
+        let attachments = self.attached.iter().map(|(name, parts)| Attachment::ready(name.clone(), parts.clone()));
+        Kept { draft: Draft::of(self.text.piece()), attachments: attachments.collect(), ..Kept::default() }
+    }
 }
 
 /// Text with the pastes in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedText {
+pub struct SavedText {
     /// U+0001 stands where a paste is.
-    pub(crate) text: String,
-    /// The pastes, in order.
+    pub text: String,
+    /// The pastes, in order; shared with the prompt, because they may be large.
     #[serde(default)]
-    pub(crate) pastes: Vec<String>,
+    pub pastes: Vec<Arc<str>>,
+}
+
+/// Where a draft belongs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Spot {
+    /// A session that is still to be made, in this folder.
+    Folder(String),
+    /// A session.
+    Session(SessionId),
+}
+
+impl Spot {
+    /// The spot of what the face shows.
+    pub(crate) fn of(session: Option<&SessionId>, folder: &str) -> Self {
+        session.map_or_else(|| Self::Folder(folder.to_owned()), |session| Self::Session(session.clone()))
+    }
+
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Session(session) => Some(session.clone()),
+        }
+    }
+}
+
+/// What was written and not sent, and what was sent since the last time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Unsaved {
+    /// Every draft there is.
+    pub(crate) drafts: BTreeMap<Spot, Vec<SavedDraft>>,
+    /// What was sent, with the folder whose history it belongs to.
+    pub(crate) sent: Vec<(String, SavedText)>,
+    /// How many answers of the files are part of this.
+    pub(crate) recalled: u64,
+}
+
+/// What a file gave back for a spot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recalled {
+    /// The spot.
+    pub spot: Spot,
+    /// The folder whose history this is.
+    pub folder: String,
+    /// Drafts that nobody has open, the oldest first.
+    pub drafts: Vec<SavedDraft>,
+    /// What was sent there, the oldest first.
+    pub sent: Vec<SavedText>,
 }
 
 impl SavedText {
-    fn of(piece: &Piece) -> Self {
+    pub(super) fn of(piece: &Piece) -> Self {
         Self {
             text: piece.text().to_owned(),
-            pastes: piece.chips().iter().map(|chip| chip.text().to_string()).collect(),
+            pastes: piece.chips().iter().map(|chip| Arc::clone(chip.text())).collect(),
         }
     }
 
@@ -122,54 +174,59 @@ impl Prompt {
         self.mention = Default::default();
     }
 
-    /// Everything that was written and not sent, and what was sent, for a file.
-    pub(crate) fn saved(&self) -> Saved {
-        let drafts = std::iter::once((&self.session, &self.now)).chain(&self.others);
-        let drafts = drafts.flat_map(|(session, kept)| {
-            // An edit of a message that waits is kept as what it would become without it: a draft.
-            let all = std::iter::successors(Some(kept), |kept| kept.aside.as_deref());
-            all.map(move |kept| (session, kept))
-        });
-        let saved = |(session, kept): (&Option<SessionId>, &Kept)| SavedDraft {
-            session: session.clone(),
-            text: SavedText::of(kept.draft.piece()),
-            attached: kept
-                .attachments
-                .iter()
-                .filter_map(|a| Some((a.name().to_owned(), a.parts()?.to_vec())))
-                .collect(),
-        };
-        let of = |history: &History| {
-            let mut texts: Vec<_> = history.newest_first().map(SavedText::of).collect();
-            texts.reverse();
-            texts
-        };
-        Saved {
-            drafts: drafts
-                .map(saved)
-                .filter(|draft| !draft.text.text.is_empty() || !draft.attached.is_empty())
-                .collect(),
-            history: self.histories.iter().map(|(folder, history)| (folder.clone(), of(history))).collect(),
+    /// Grows, or at least changes, when there is something else to keep in a file.
+    pub(crate) fn mark(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.sent.len(), self.recalled).hash(&mut hasher);
+        self.session.hash(&mut hasher);
+        for (session, kept) in std::iter::once((&self.session, &self.now)).chain(&self.others) {
+            session.hash(&mut hasher);
+            for kept in std::iter::successors(Some(kept), |kept| kept.aside.as_deref()) {
+                let piece = kept.draft.piece();
+                piece.text().hash(&mut hasher);
+                // A paste never changes: where it is says which it is.
+                piece.chips().iter().for_each(|chip| chip.text().as_ptr().hash(&mut hasher));
+                kept.attachments.iter().for_each(|a| (a.name(), a.parts().is_some()).hash(&mut hasher));
+            }
         }
+        hasher.finish()
     }
 
-    /// A prompt that goes on with what was saved.
-    pub(crate) fn restored(saved: &Saved) -> Self {
-        let mut prompt = Self::default();
-        for draft in saved.drafts.iter().rev() {
-            let attachments = draft.attached.iter().map(|(name, parts)| Attachment::ready(name.clone(), parts.clone()));
-            let kept =
-                Kept { draft: Draft::of(draft.text.piece()), attachments: attachments.collect(), ..Kept::default() };
-            let place = match &draft.session {
-                None => &mut prompt.now,
-                session => prompt.others.entry(session.clone()).or_default(),
-            };
-            place.put_ahead(kept);
+    /// Everything that was written and not sent, and what was sent since this was asked last.
+    pub(crate) fn unsaved(&mut self, folder: &str) -> Unsaved {
+        let mut drafts: BTreeMap<Spot, Vec<SavedDraft>> = BTreeMap::new();
+        for (session, kept) in std::iter::once((&self.session, &self.now)).chain(&self.others) {
+            // An edit of a message that waits is kept as what it would become without it: a draft.
+            let all = std::iter::successors(Some(kept), |kept| kept.aside.as_deref());
+            for saved in all.filter_map(SavedDraft::of) {
+                drafts.entry(Spot::of(session.as_ref(), folder)).or_default().push(saved);
+            }
         }
-        for (folder, texts) in &saved.history {
-            let history = prompt.histories.entry(folder.clone()).or_default();
-            texts.iter().for_each(|text| history.push(text.piece()));
-        }
-        prompt
+        Unsaved { drafts, sent: std::mem::take(&mut self.sent), recalled: self.recalled }
     }
+
+    /// Takes in what a file gave back; what was written since goes on behind it.
+    pub(crate) fn recall(&mut self, recalled: &Recalled) {
+        self.recalled += 1;
+        let session = recalled.spot.session();
+        let place = match (session == self.session, &self.now.editing) {
+            (true, None) => &mut self.now,
+            (true, Some(_)) => self.now.aside.get_or_insert_default(),
+            (false, _) => self.others.entry(session).or_default(),
+        };
+        recalled.drafts.iter().rev().for_each(|draft| place.put_ahead(draft.kept()));
+        self.laid = None;
+        let before = self.histories.remove(&recalled.folder).unwrap_or_default();
+        let history = self.histories.entry(recalled.folder.clone()).or_default();
+        recalled.sent.iter().for_each(|text| history.push(text.piece()));
+        before.newest_first().collect::<Vec<_>>().into_iter().rev().for_each(|piece| history.push(piece.clone()));
+        if self.folder == recalled.folder {
+            self.browse = Browse::default();
+        }
+    }
+}
+
+/// A message on its way, as the draft it would be again.
+pub(crate) fn as_draft(kept: &Kept) -> Option<SavedDraft> {
+    SavedDraft::of(kept)
 }

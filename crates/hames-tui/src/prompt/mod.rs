@@ -13,7 +13,7 @@ mod draft;
 mod draw;
 pub(crate) mod fuzzy;
 mod hint;
-mod history;
+pub(crate) mod history;
 mod kept;
 mod keys;
 mod kills;
@@ -35,9 +35,10 @@ use hames_protocol::{Delivery, Part, PendingId, SessionId};
 use ratatui::crossterm::event::MouseEventKind;
 use ratatui::layout::Rect;
 
-use crate::{Action, Answer, Cx, Effect, Input, Link, Ticket};
+use crate::{Action, Answer, Cx, Effect, Input, Ticket};
 pub(crate) use command::{COMMANDS, Command};
-pub(crate) use kept::{Kept, Saved};
+pub(crate) use kept::{Kept, Unsaved, as_draft};
+pub use kept::{Recalled, SavedDraft, SavedText, Spot};
 pub(crate) use keys::is_typed;
 
 use draft::Piece;
@@ -97,6 +98,10 @@ pub(crate) struct Prompt {
     now: Kept,
     others: BTreeMap<Option<SessionId>, Kept>,
     histories: BTreeMap<String, History>,
+    /// What was sent and is in no file yet, with its folder.
+    sent: Vec<(String, SavedText)>,
+    /// Answers of the files that were taken in.
+    recalled: u64,
     browse: Browse,
     kills: Kills,
     menu: Option<Menu>,
@@ -264,7 +269,7 @@ impl Prompt {
     }
 
     fn is_connected(cx: &Cx<'_>) -> bool {
-        matches!(cx.face.link, Link::Up { .. })
+        cx.face.link.takes_messages()
     }
 }
 

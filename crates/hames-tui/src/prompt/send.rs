@@ -3,6 +3,7 @@
 use hames_protocol::api::EditPending;
 use hames_protocol::{Delivery, Part, Pending, SessionId};
 
+use super::SavedText;
 use super::attach::{Attachment, unpack};
 use super::command::{self, Parsed};
 use super::draft::{Draft, Piece};
@@ -109,6 +110,9 @@ impl Prompt {
     /// Puts what is written into the history of the folder.
     pub(super) fn remember(&mut self) {
         let piece = self.now.draft.piece().clone();
+        if !piece.text().trim().is_empty() {
+            self.sent.push((self.folder.clone(), SavedText::of(&piece)));
+        }
         self.histories.entry(self.folder.clone()).or_default().push(piece);
     }
 

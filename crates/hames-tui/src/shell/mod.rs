@@ -6,6 +6,7 @@
 mod burst;
 mod decode;
 mod ground;
+mod keeping;
 mod modes;
 mod outside;
 mod paint;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use hames_client::Finder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::time::{Instant as Moment, sleep_until};
+use tokio::time::{Instant as Moment, sleep_until, timeout_at};
 
 use crate::io::Io;
 use crate::{App, Effect, Face, Input, Keymap, Start, Theme, Ticket};
@@ -27,11 +28,14 @@ use burst::Bursts;
 pub(crate) use burst::clean;
 use decode::Token;
 pub use ground::Terminal;
+use keeping::Keeping;
 use paint::Painter;
 use reader::{Heard, Reader};
 
 /// Between two frames at least: thirty a second.
 const FRAME: Duration = Duration::from_millis(33);
+/// How long answers are waited for at the end, where a message is on its way.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Things of the server that are taken in before a frame is looked at again.
 const AT_ONCE: usize = 8;
 
@@ -51,6 +55,8 @@ pub struct Options {
     pub editor: Option<String>,
     /// How it begins.
     pub start: Start,
+    /// The folder that keeps what is written; it is kept in memory only where there is none.
+    pub written: Option<PathBuf>,
 }
 
 /// How the face ended.
@@ -120,8 +126,10 @@ pub async fn run(options: Options) -> io::Result<Ending> {
         has_mouse: true,
         ..Face::default()
     };
+    let seed = options.start.seed.clone();
     let app = App::new(face, options.keys, theme, options.start);
     let (io, server) = Io::start(options.finder, options.home, options.folder);
+    let keeping = Keeping::start(options.written, seed, &io)?;
     let shell = Shell {
         app,
         io,
@@ -136,6 +144,7 @@ pub async fn run(options: Options) -> io::Result<Ending> {
         ending: None,
         // A terminal that says its ground is asked for before the first frame.
         waits_for_ground: true,
+        keeping,
     };
     shell.live(server, signals).await
 }
@@ -157,10 +166,26 @@ struct Shell {
     reader: Option<Reader>,
     ending: Option<Ending>,
     waits_for_ground: bool,
+    keeping: Keeping,
 }
 
 impl Shell {
+    /// Lives until somebody leaves; whatever ended it, what is written is kept.
     async fn live(mut self, mut server: mpsc::Receiver<Input>, mut signals: Signals) -> io::Result<Ending> {
+        let (width, height) = modes::size();
+        self.take(Input::Resize { width, height });
+        let ending = self.until_left(&mut server, &mut signals).await;
+        modes::restore();
+        let until = Moment::now() + LAST_ANSWERS;
+        while self.app.is_sending() {
+            let Ok(Some(input)) = timeout_at(until, server.recv()).await else { break };
+            self.take(input);
+        }
+        self.keeping.end(&mut self.app, server);
+        ending
+    }
+
+    async fn until_left(&mut self, server: &mut mpsc::Receiver<Input>, signals: &mut Signals) -> io::Result<Ending> {
         loop {
             if let Some(ending) = self.ending {
                 return Ok(ending);
@@ -195,6 +220,7 @@ impl Shell {
                 Came::Stop => self.suspend(),
                 Came::Due => {
                     self.waits_for_ground = false;
+                    self.keeping.tend(&mut self.app, Instant::now());
                     if self.wake.is_some_and(|wake| wake <= self.now()) {
                         self.wake = None;
                         self.take(Input::Wake);
@@ -221,7 +247,7 @@ impl Shell {
     fn due(&self) -> Option<Moment> {
         let frame = self.is_dirty.then(|| self.frame_due().unwrap_or_else(Instant::now));
         let wake = self.wake.map(|at| self.begun + Duration::from_millis(at));
-        frame.into_iter().chain(wake).min().map(Moment::from_std)
+        frame.into_iter().chain(wake).chain(self.keeping.due()).min().map(Moment::from_std)
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -262,9 +288,11 @@ impl Shell {
         // Each time: a machine that slept has another time, though the app's clock stood still.
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.app.set_time(u64::try_from(unix.as_millis()).unwrap_or(u64::MAX), now);
+        let by_hand = matches!(input, Input::Key(_) | Input::Paste(_) | Input::Mouse(_));
         for effect in self.app.update(input, now) {
-            self.perform(effect);
+            self.perform(effect, by_hand);
         }
+        self.keeping.note(&mut self.app, Instant::now());
     }
 
     fn resized(&mut self) {
@@ -275,12 +303,13 @@ impl Shell {
         self.take(Input::Resize { width, height });
     }
 
-    fn perform(&mut self, effect: Effect) {
+    fn perform(&mut self, effect: Effect, by_hand: bool) {
         match effect {
-            Effect::Ask(ticket, request) => self.io.ask(ticket, *request),
+            Effect::Ask(ticket, request) => self.io.ask(ticket, *request, by_hand),
             Effect::Watch { session, after } => self.io.watch(session, after),
             Effect::Unwatch => self.io.unwatch(),
             Effect::WakeAt(at) => self.wake = Some(at),
+            Effect::Recall { spot, folder } => self.keeping.recall(spot, folder),
             Effect::Copy(text) => self.say_to_terminal(outside::copy(&text)),
             Effect::Notify(text) => self.say_to_terminal(outside::notice(&text)),
             Effect::Mouse(is_on) => {
@@ -310,6 +339,7 @@ impl Shell {
     fn away<T>(&mut self, what: impl FnOnce(&Shell) -> T) -> T {
         self.reader = None;
         modes::restore();
+        self.keeping.now(&mut self.app);
         let done = what(self);
         let back = modes::enter(true).and_then(|()| Reader::start(terminal()?));
         match back {

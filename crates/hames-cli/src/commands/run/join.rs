@@ -187,7 +187,7 @@ async fn attached(news: &mut EventStream) -> Result<(), Stop> {
         match news.next().await {
             Some(News::Connected) => return Ok(()),
             Some(News::Ended(error)) => return Err(error.into()),
-            Some(News::Lost { why }) => return Err(Stop::from(ClientError::Lost(why))),
+            Some(News::Lost { why, .. }) => return Err(Stop::from(ClientError::Lost(why))),
             Some(News::Event(_) | News::Resync { .. }) => {}
             None => return Err(Stop::from(ClientError::Lost("the events ended".into()))),
         }
@@ -235,7 +235,7 @@ impl Watching<'_, '_> {
                         return Ok(());
                     }
                 }
-                Step::News(Some(News::Lost { why })) => {
+                Step::News(Some(News::Lost { why, .. })) => {
                     say(&format!(
                         "hames: the connection to the server is lost ({}); connecting again",
                         clean::line(&why)

@@ -90,3 +90,36 @@ fn a_paste_without_brackets_is_not_sent_line_by_line() {
     screen.types("\x04");
     assert_eq!(screen.end().0, 0);
 }
+
+#[test]
+fn a_server_that_was_stopped_is_started_by_the_next_message_and_a_restart_heals_by_itself() {
+    let (user, _provider) =
+        User::with(Script::new().respond(|request| Turn::text(format!("heard {}", request.last_text()))));
+    let _ends = Ends(&user);
+    let mut screen = Screen::open(&user, &[]);
+    screen.until_shows("new session");
+    screen.types("one");
+    screen.types("\r");
+    screen.until("the first answer", |shown| shown.contains("heard one") && !shown.contains("thinking"));
+    let before = pid_of(&user);
+    user.ok(&["server", "restart"]);
+    assert_ne!(pid_of(&user), before);
+    // Nobody touches a key.
+    screen.until("the new server", |shown| !shown.contains("no server") && !shown.contains("server stopped"));
+    screen.types("two");
+    screen.types("\r");
+    screen.until("the second answer", |shown| shown.contains("heard two") && !shown.contains("thinking"));
+    user.ok(&["server", "stop", "--now"]);
+    screen.until("what is said of it", |shown| {
+        shown.contains("The server was stopped") && shown.contains("server stopped")
+    });
+    let status = user.run(&["server", "status"]);
+    assert_ne!(status.code, 0, "it stays stopped: {status:?}");
+    screen.types("three");
+    screen.types("\r");
+    screen.until("the third answer", |shown| {
+        shown.matches("heard three").count() == 1 && !shown.contains("server stopped") && !shown.contains("cut in")
+    });
+    screen.types("\x04");
+    assert_eq!(screen.end().0, 0);
+}

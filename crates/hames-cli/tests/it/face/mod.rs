@@ -4,6 +4,7 @@ mod alive;
 mod leave;
 mod plain;
 mod screen;
+mod written;
 
 use crate::kit::User;
 

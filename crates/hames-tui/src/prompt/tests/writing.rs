@@ -3,7 +3,7 @@
 use hames_protocol::{Delivery, SessionId};
 
 use super::kit::*;
-use crate::prompt::{Command, Prompt, Saved};
+use crate::prompt::{Command, Prompt, Recalled, SavedDraft, Spot};
 use crate::{Answer, Effect, Input};
 
 #[test]
@@ -213,21 +213,50 @@ fn every_session_has_its_own_draft_and_all_come_back_after_the_end() {
     desk.press("end");
     assert_eq!(desk.text(), format!("for one {log}"));
     desk.press("enter").write("next");
-    let text = serde_json::to_string(&desk.prompt.saved()).unwrap();
-    let saved: Saved = serde_json::from_str(&text).unwrap();
-    desk.prompt = Prompt::restored(&saved);
-    assert_eq!(desk.press("end").text(), "next");
-    desk.press("up");
+    let unsaved = desk.prompt.unsaved("/home/me/work");
+    assert_eq!(desk.prompt.unsaved("/home/me/work").sent, [], "what was sent is given once");
+    desk.prompt = Prompt::default();
+    desk.write("typed ");
+    let sent: Vec<_> = unsaved.sent.into_iter().map(|(_, text)| text).collect();
+    for (spot, drafts) in unsaved.drafts {
+        // As a file would keep it.
+        let text = serde_json::to_string(&drafts).unwrap();
+        let drafts = serde_json::from_str(&text).unwrap();
+        desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts, sent: sent.clone() });
+    }
+    assert_eq!(desk.press("end").text(), "next\ntyped ", "what was typed meanwhile goes on behind it");
+    desk.press("up up up");
     assert_eq!(desk.text(), format!("for one {log}"));
     desk.face.session = Some(SessionId::from("s2"));
     assert_eq!(desk.press("end").text(), "for two");
     // A file that somebody changed is text, whatever it holds.
-    let odd = Saved {
-        history: Vec::new(),
-        drafts: serde_json::from_str(r#"[{"session":null,"text":{"text":"\u0001 x \u001b[31m","pastes":[]}}]"#)
-            .unwrap(),
+    let odd: Vec<SavedDraft> =
+        serde_json::from_str(r#"[{"text":{"text":"\u0001 x \u001b[31m","pastes":[]}}]"#).unwrap();
+    let spot = Spot::Folder("/home/me/work".into());
+    desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts: odd, sent });
+    desk.face.session = None;
+    assert_eq!(desk.press("end").text(), " x ");
+}
+
+#[test]
+fn what_has_to_be_kept_changes_its_mark() {
+    let mut desk = Desk::new();
+    let log = "log\n".repeat(40);
+    let mut marks = vec![desk.prompt.mark()];
+    let mut see = |desk: &Desk| {
+        let mark = desk.prompt.mark();
+        assert_ne!(marks.last(), Some(&mark));
+        marks.push(mark);
     };
-    assert_eq!(Prompt::restored(&odd).now.draft.text(), " x ");
+    see(desk.write("a"));
+    see(desk.paste(&log));
+    see(desk.press("back").paste(&log));
+    see(desk.press("enter"));
+    desk.face.session = Some(SessionId::from("s2"));
+    see(desk.write("b"));
+    let mark = desk.prompt.mark();
+    desk.press("left right");
+    assert_eq!(desk.prompt.mark(), mark, "a cursor is nothing to keep");
 }
 
 #[test]
