@@ -3,7 +3,8 @@
 use hames_protocol::api::{
     Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Configuration,
     CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models, Providers, SearchResults,
-    SendMessage, Sent, SessionCompacted, SessionContext, SessionRow, SessionView, Sessions, Vacuumed, Waiting,
+    SendMessage, Sent, SessionCompacted, SessionContext, SessionCutDone, SessionRow, SessionView, Sessions, Vacuumed,
+    Waiting,
 };
 use hames_protocol::{CallId, PendingId, SessionId, Settings};
 
@@ -29,9 +30,22 @@ pub enum Effect {
     Unwatch,
     /// Show another session, or none: the app itself does it.
     Show(Option<SessionId>),
-    /// Change settings, of the session or of the one that is to come; the names go back to the configuration's. The app
+    /// Show a session at an event, and what was found there: the app itself does it.
+    ShowAt {
+        /// The session.
+        session: SessionId,
+        /// The event.
+        seq: u64,
+        /// What is to be found there; may be empty.
+        words: String,
+    },
+    /// Change settings of the session, or of the one that is to come; the names go back to the configuration's. The app
     /// itself does it.
     Set(Box<Settings>, Vec<String>),
+    /// Begin a new session, with a name where one is given: the app itself does it.
+    New(Option<String>),
+    /// Put text into the prompt of a session, ahead of what is written there: the app itself does it.
+    Draft(SessionId, String),
     /// Say something in the hint line: the app itself does it.
     Say(String),
     /// Switch the mouse on, or off so that the terminal selects by itself.
@@ -186,6 +200,7 @@ pub enum Answer {
     Configuration(Configuration),
     Context(Box<SessionContext>),
     Compacted(Box<SessionCompacted>),
+    Cut(SessionCutDone),
     Database(DatabaseStats),
     Vacuumed(Vacuumed),
     /// A file that was read to be attached, or the image of the clipboard; a file that is missing or too large is an error.

@@ -33,6 +33,8 @@ impl Link {
 pub struct Face {
     /// The folder the program was started in, canonical.
     pub folder: String,
+    /// The user's home, for paths that begin with `~/`.
+    pub home: Option<String>,
     /// The session that is shown.
     pub session: Option<SessionId>,
     /// Everything about it but the conversation, as last heard.

@@ -16,6 +16,8 @@ pub enum Outcome {
     Closed,
     /// Done with, and this layer goes on top.
     Opened(Box<dyn Layer>),
+    /// Done with, and this layer takes its place.
+    Became(Box<dyn Layer>),
     /// The layer goes, and the action is done by whoever does it.
     ClosedFor(Action),
 }
@@ -87,6 +89,9 @@ pub trait Layer {
         let _ = ticket;
         Outcome::Passed
     }
+
+    /// What lay on top has gone: what it did may have changed what this shows.
+    fn uncovered(&mut self, _cx: &mut Cx<'_>) {}
 
     /// Draws into its area, which may be of any size, and says where the cursor stands.
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position>;

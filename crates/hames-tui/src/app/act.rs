@@ -52,16 +52,9 @@ impl App {
                 let is_paused = app.face.view.as_ref().is_some_and(|view| view.paused);
                 ("The queue could not be changed", Request::PausePending(session, !is_paused))
             }),
-            Command::Rename(Some(name)) => self.with_session("a name", effects, |_, session| {
-                ("It could not be renamed", Request::Rename(session, name))
-            }),
-            Command::Move(Some(folder)) => self.with_session("a folder", effects, |_, session| {
-                ("It could not be moved", Request::Move(session, folder))
-            }),
             Command::Compact { dry_run: false } => self.with_session("a window", effects, |_, session| {
                 ("The window could not be compacted", Request::Compact(session))
             }),
-            Command::Vacuum => self.try_to("The database could not be made smaller", Request::Vacuum, effects),
             Command::Copy => match self.base.talk().last_answer() {
                 Some(text) => {
                     self.face.notice = Some("Copied.".into());
@@ -78,9 +71,10 @@ impl App {
                 }
             }
             other => {
+                let marked = self.base.talk().selected();
                 let Self { face, keys, layers, next_ticket, .. } = self;
                 let mut cx = Cx { face, keys, now, effects, next_ticket };
-                if let Some(layer) = layers::open(&other, &mut cx) {
+                if let Some(layer) = layers::open(&other, marked, &mut cx) {
                     layers.push(layer);
                 }
             }

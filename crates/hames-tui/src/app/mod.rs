@@ -143,12 +143,16 @@ impl App {
                     self.layers.push(layer);
                     false
                 }
+                Outcome::Became(layer) => {
+                    self.layers[at] = layer;
+                    false
+                }
                 Outcome::Closed => {
-                    drop(self.layers.remove(at));
+                    self.close(at, now, effects);
                     false
                 }
                 Outcome::ClosedFor(action) => {
-                    drop(self.layers.remove(at));
+                    self.close(at, now, effects);
                     self.act(action, now, effects);
                     false
                 }
@@ -163,6 +167,15 @@ impl App {
         }
     }
 
+    /// Takes a layer away, and tells the one below it.
+    fn close(&mut self, at: usize, now: u64, effects: &mut Vec<Effect>) {
+        drop(self.layers.remove(at));
+        if at > 0 && at == self.layers.len() {
+            let Self { face, keys, layers, next_ticket, .. } = self;
+            layers[at - 1].uncovered(&mut Cx { face, keys, now, effects, next_ticket });
+        }
+    }
+
     /// The app does some effects itself; the rest is for the shell.
     fn settle(&mut self, now: u64, effects: &mut Vec<Effect>) {
         let mut wake = None;
@@ -172,8 +185,11 @@ impl App {
             for effect in std::mem::take(effects) {
                 match effect {
                     Effect::Show(session) => self.show(session, now, effects),
-                    Effect::Say(text) => self.face.notice = Some(text),
+                    Effect::ShowAt { session, seq, words } => self.show_at(session, seq, &words, now, effects),
                     Effect::Set(change, unset) => self.set(*change, unset, effects),
+                    Effect::New(name) => self.new_session(name, now, effects),
+                    Effect::Draft(session, text) => self.draft(&session, text),
+                    Effect::Say(text) => self.face.notice = Some(text),
                     Effect::WakeAt(at) => wake = Some(wake.map_or(at, |other: u64| other.min(at))),
                     Effect::Ask(ticket, request) => {
                         self.progress.asked(ticket, &request, now);

@@ -12,6 +12,8 @@ use crate::{Answer, Cx, Effect, Input, Link, Request, Ticket, layers};
 /// Events of the first page, and of each older one.
 const FIRST_PAGE: u32 = 200;
 const OLDER_PAGE: u32 = 500;
+/// Events of a page on the way to something that was found far back.
+const SEEK_PAGE: u32 = 1_000;
 /// A run that took this long is worth a notice when nobody looks.
 const LONG_RUN: u64 = 10_000;
 
@@ -155,6 +157,25 @@ impl App {
         self.begin_reading(now, effects);
     }
 
+    /// Shows a session at an event; older pages come until it is there.
+    pub(super) fn show_at(&mut self, session: SessionId, seq: u64, words: &str, now: u64, effects: &mut Vec<Effect>) {
+        if self.face.session.as_ref() == Some(&session) {
+            self.layers.clear();
+        } else {
+            self.show(Some(session), now, effects);
+        }
+        self.base.talk().seek(seq, words);
+        self.want_older(now, effects);
+    }
+
+    /// Text comes back into the prompt of a session.
+    pub(super) fn draft(&mut self, session: &SessionId, text: String) {
+        let id = "back".into();
+        let pending =
+            Pending { id, parts: vec![Part::text(text)], delivery: Delivery::Interrupt, idempotency_id: None };
+        self.base.prompt().take_back(session, vec![pending]);
+    }
+
     /// What is shown may be wrong: everything is read once more.
     pub(super) fn read_again(&mut self, now: u64, effects: &mut Vec<Effect>) {
         effects.push(Effect::Unwatch);
@@ -183,7 +204,8 @@ impl App {
         }
         let (Some(session), Some(before)) = (self.face.session.clone(), self.base.talk().oldest_seq()) else { return };
         self.upkeep.is_paging = true;
-        let page = Request::Page { session: session.clone(), before: Some(before), limit: OLDER_PAGE };
+        let limit = if self.base.talk().is_seeking() { SEEK_PAGE } else { OLDER_PAGE };
+        let page = Request::Page { session: session.clone(), before: Some(before), limit };
         self.ask(For::OlderPage(session), page, effects);
     }
 

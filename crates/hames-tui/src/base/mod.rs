@@ -155,7 +155,7 @@ impl Base {
     fn give_to_talk(&mut self, input: &Input, action: Option<Action>, cx: &mut Cx<'_>) -> Said {
         match self.talk.handle(input, action, cx) {
             Outcome::Passed => Said::Passed,
-            Outcome::Opened(layer) => Said::Open(layer),
+            Outcome::Opened(layer) | Outcome::Became(layer) => Said::Open(layer),
             Outcome::ClosedFor(action) => Said::Act(action),
             Outcome::Taken | Outcome::Closed => Said::Taken,
         }

@@ -101,7 +101,7 @@ async fn call(client: &Client, request: &Request) -> Result<Answer, ClientError>
         }
         Request::Delete(id) => done(client.delete_session(id).await?),
         Request::Branch(id, branch) => Answer::Row(client.branch_session(id, branch).await?),
-        Request::Cut(id, from_seq) => done(client.cut_session(id, &CutSession { from_seq: *from_seq }).await?),
+        Request::Cut(id, from_seq) => Answer::Cut(client.cut_session(id, &CutSession { from_seq: *from_seq }).await?),
         Request::Move(id, folder) => {
             Answer::Row(client.move_session(id, &MoveSession { folder: folder.clone() }).await?)
         }

@@ -1,58 +1,61 @@
-//! The keys that hold now, and what they do.
+//! The keys that hold now and the commands there are, and what they do.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Widget};
 
+use super::parts::{Look, Scroll, frame};
+use crate::prompt::COMMANDS;
 use crate::{Action, Cx, Input, Layer, Outcome, Sight};
+
+/// Cells of the first column; narrow screens put what a key does below it.
+const COLUMN: usize = 24;
+/// Columns of a screen that has room for both beside each other.
+const WIDE: u16 = 60;
 
 /// The list, scrolled so far.
 #[derive(Debug, Default)]
 pub(super) struct Help {
-    scroll: usize,
+    text: Scroll,
+}
+
+fn lines(sight: Sight<'_>, is_wide: bool) -> Vec<Vec<(String, Look)>> {
+    let mut lines = Vec::new();
+    let mut row = |left: String, does: &str, name: &str| {
+        let left = if is_wide { format!("{left:<COLUMN$}") } else { format!("{left}\n  ") };
+        lines.push(vec![(left, Look::Name), (does.to_owned(), Look::Text), (name.to_owned(), Look::Dim)]);
+    };
+    for (action, keys) in sight.keys.list() {
+        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        let keys = if keys.is_empty() { "(no key)".to_owned() } else { keys.join(", ") };
+        row(keys, action.does(), &format!("  {}", action.name()));
+    }
+    row(String::new(), "", "");
+    for command in COMMANDS {
+        row(format!("/{} {}", command.name, command.arguments), command.does, "");
+    }
+    lines
 }
 
 impl Layer for Help {
     fn handle(&mut self, input: &Input, action: Option<Action>, _cx: &mut Cx<'_>) -> Outcome {
-        match (action, input) {
-            (Some(Action::PageUp), _) => self.scroll = self.scroll.saturating_sub(10),
-            (Some(Action::PageDown), _) => self.scroll += 10,
-            (Some(Action::Previous), _) => self.scroll = self.scroll.saturating_sub(1),
-            (Some(Action::Next), _) => self.scroll += 1,
-            (_, Input::Key(_)) => return Outcome::Closed,
-            _ => return Outcome::Passed,
+        match input {
+            _ if self.text.handle(input, action) => Outcome::Taken,
+            Input::Key(_) => Outcome::Closed,
+            _ => Outcome::Passed,
         }
-        Outcome::Taken
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position> {
-        Clear.render(area, buf);
-        let block = Block::bordered().border_style(sight.theme.frame()).title(" Keys ");
-        let inner = block.inner(area);
-        block.render(area, buf);
-        let rows: Vec<Line<'_>> = sight
-            .keys
-            .list()
-            .map(|(action, keys)| {
-                let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-                Line::from_iter([
-                    Span::styled(format!("{:<22}", keys.join(", ")), sight.theme.name()),
-                    Span::raw(action.does()),
-                    Span::styled(format!("  {}", action.name()), sight.theme.dim()),
-                ])
-            })
-            .collect();
-        self.scroll = self.scroll.min(rows.len().saturating_sub(inner.height.into()));
-        for (row, line) in inner.rows().zip(rows.into_iter().skip(self.scroll)) {
-            line.render(row, buf);
-        }
+        let inner = frame(area, buf, sight, "Keys, then commands");
+        self.text.set(lines(sight, area.width >= WIDE));
+        self.text.draw(inner, buf, sight.theme);
         None
     }
 
     fn hint(&self, sight: Sight<'_>) -> String {
         let key = |action| sight.keys.hint(action);
-        format!("{} {} scroll · any other key closes", key(Action::PageUp), key(Action::PageDown))
+        let place = self.text.place().map(|place| format!(" · {place}")).unwrap_or_default();
+        format!("{} {} scroll · any other key closes{place}", key(Action::PageUp), key(Action::PageDown))
     }
 
     fn name(&self) -> &'static str {

@@ -66,6 +66,8 @@ pub(crate) enum Command {
         /// Background work too.
         all: bool,
     },
+    /// How large the database is.
+    Database,
     /// Gives unused space of the database back.
     Vacuum,
     /// The providers.
@@ -138,6 +140,7 @@ commands! {
         Some("--all") => Ok(Command::Stop { all: true }),
         Some(_) => Err("/stop takes nothing but --all"),
     };
+    "database" "" "how large the database is" |_| Ok(Command::Database);
     "vacuum" "" "give unused space of the database back" |_| Ok(Command::Vacuum);
     "providers" "" "set up providers, and test them" |_| Ok(Command::Providers);
     "keys" "" "the keys" |_| Ok(Command::Keys);

@@ -121,6 +121,7 @@ pub async fn run(options: Options) -> io::Result<Ending> {
     let theme = Theme { shade: options.terminal.shade(), depth: options.terminal.depth() };
     let face = Face {
         folder: options.folder.display().to_string(),
+        home: options.home.as_ref().map(|home| home.display().to_string()),
         size: modes::size(),
         is_focused: true,
         has_mouse: true,
@@ -325,7 +326,12 @@ impl Shell {
             Effect::Redraw => self.painter.forget(),
             Effect::Quit => self.ending = Some(Ending::Left),
             // The app's own.
-            Effect::Show(_) | Effect::Say(_) | Effect::Set(..) => {}
+            Effect::Show(_)
+            | Effect::ShowAt { .. }
+            | Effect::Set(..)
+            | Effect::New(_)
+            | Effect::Draft(..)
+            | Effect::Say(_) => {}
         }
     }
 

@@ -60,6 +60,38 @@ impl Talk {
         self.find = Some(Find { query, state: State::Idle, is_typing: true });
     }
 
+    /// Goes to an event as soon as it is loaded, and looks there for what was found; both show where it is.
+    pub(crate) fn seek(&mut self, seq: u64, words: &str) {
+        let words = words.lines().next().unwrap_or("").chars().take(MAX_QUERY).collect();
+        self.seek = Some((seq, words));
+    }
+
+    /// Whether it is still on the way there.
+    pub(crate) fn is_seeking(&self) -> bool {
+        self.seek.is_some()
+    }
+
+    /// Ends the way where the event is loaded, or cannot be. The width has to be known.
+    pub(super) fn arrive(&mut self) {
+        let Some((seq, words)) = self.seek.take_if(|(seq, _)| !self.older || self.fold.first <= Some(*seq)) else {
+            return;
+        };
+        let is_there = |block: &Block| matches!(block.key, Key::Log(at, _) if at <= seq);
+        let Some(at) = (0..self.len()).rev().find(|at| is_there(self.block(*at))).or((self.len() > 0).then_some(0))
+        else {
+            return;
+        };
+        let key = self.block(at).key.clone();
+        if matches!(self.block(at).kind, Kind::User(_) | Kind::Answer(_)) {
+            self.marker = Some(key.clone());
+        }
+        if words.is_empty() {
+            return self.show(&key, 0);
+        }
+        self.reveal(&key, &words.to_lowercase());
+        self.find = Some(Find { query: words, state: State::Hit(key), is_typing: true });
+    }
+
     /// A key while something is looked for: Enter and Up go to the hit before, Down to the one after, Esc ends.
     pub(super) fn find_key(&mut self, input: &Input, action: Option<Action>) -> Option<Outcome> {
         let find = self.find.as_mut().filter(|find| find.is_typing)?;

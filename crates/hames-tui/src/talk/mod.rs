@@ -81,6 +81,8 @@ pub struct Talk {
     /// The block before which the window begins, messages above it, and whether those are all.
     divider: Option<(Key, usize, bool)>,
     older: bool,
+    /// Where it is to be shown as soon as that is loaded: the event, and what was found there.
+    seek: Option<(u64, String)>,
 }
 
 impl Talk {
@@ -132,7 +134,9 @@ impl Talk {
     /// not in it.
     pub fn wants_older(&self) -> bool {
         let is_near = self.drawn.first().is_none_or(|place| place.block < scroll::NEAR);
-        self.older && self.fold.first.is_some() && (is_near || self.find.as_ref().is_some_and(find::Find::wants_older))
+        self.older
+            && self.fold.first.is_some()
+            && (is_near || self.is_seeking() || self.find.as_ref().is_some_and(find::Find::wants_older))
     }
 
     /// When it has to be drawn again though nothing came: colours or a search that were not finished in one frame.

@@ -27,6 +27,7 @@ impl Talk {
         if area.is_empty() || self.len() == 0 {
             return;
         }
+        self.arrive();
         let height = usize::from(area.height);
         let top = self.top(height);
         let selected = self.selected_span();

@@ -9,7 +9,7 @@ use super::{Look, dialog, frame};
 use crate::prompt::paint::Line;
 use crate::talk::paint::draw_row;
 use crate::talk::text::{Run, Sheet, Wrap, clean};
-use crate::{Action, Input, Sight};
+use crate::{Action, Input, Sight, Ticket};
 
 /// Cells between the two answers.
 const GAP: usize = 3;
@@ -32,8 +32,12 @@ pub(crate) enum Decided {
 pub(crate) struct Confirm {
     title: String,
     body: Vec<(String, Look)>,
+    /// Why it could not be done.
+    refusal: Option<String>,
     /// The verb on the answer that does it.
     verb: &'static str,
+    /// What is being done, and who says when it is.
+    waits: Option<(Ticket, &'static str)>,
     is_yes: bool,
     scroll: usize,
     /// Rows that do not fit.
@@ -47,17 +51,35 @@ impl Confirm {
     pub(crate) fn new(title: impl Into<String>, body: Vec<(String, Look)>, verb: &'static str) -> Self {
         let body = body.into_iter().map(|(text, look)| (clean(&text).into_owned(), look)).collect();
         let answers = [Rect::ZERO; 2];
-        Self { title: title.into(), body, verb, is_yes: false, scroll: 0, over: 0, answers }
+        Self { title: title.into(), body, refusal: None, verb, waits: None, is_yes: false, scroll: 0, over: 0, answers }
     }
 
-    /// More to be known, that came later.
-    pub(crate) fn add(&mut self, text: &str, look: Look) {
-        self.body.push((clean(text).into_owned(), look));
+    /// What is to be known is this, by what came later.
+    pub(crate) fn set_body(&mut self, body: Vec<(String, Look)>) {
+        self.body = body.into_iter().map(|(text, look)| (clean(&text).into_owned(), look)).collect();
+    }
+
+    /// It is being done, until a ticket is answered.
+    pub(crate) fn wait(&mut self, ticket: Ticket, doing: &'static str) {
+        self.refusal = None;
+        self.waits = Some((ticket, doing));
+    }
+
+    /// Whether a ticket is the one that is waited for, which it is no longer then.
+    pub(crate) fn is_for(&mut self, ticket: Ticket) -> bool {
+        self.waits.take_if(|(waits, _)| *waits == ticket).is_some()
+    }
+
+    /// It could not be done.
+    pub(crate) fn refuse(&mut self, why: impl AsRef<str>) {
+        self.refusal = Some(clean(why.as_ref()).into_owned());
+        (self.is_yes, self.scroll) = (false, 0);
     }
 
     /// Takes a key or a click.
     pub(crate) fn handle(&mut self, input: &Input, action: Option<Action>) -> Decided {
         match (input, action) {
+            (Input::Key(_) | Input::Mouse(_), other) if self.waits.is_some() && other != Some(Action::Abort) => {}
             (Input::Mouse(mouse), _) => {
                 let at = Position::new(mouse.column, mouse.row);
                 return match mouse.kind {
@@ -90,7 +112,8 @@ impl Confirm {
         let area = area.intersection(buf.area);
         let width = dialog(area, 0).width.saturating_sub(4);
         let mut sheet = Sheet::new(width);
-        for (text, look) in &self.body {
+        let refusal = self.refusal.as_ref().map(|why| (why.clone(), Look::Bad));
+        for (text, look) in refusal.iter().chain(&self.body) {
             sheet.flow(&[], &[], &[Run::new(text.as_str(), look.style(sight.theme))], Wrap::Words);
         }
         let rows = sheet.rows.len() as u16;
@@ -107,6 +130,10 @@ impl Confirm {
 
     fn draw_answers(&mut self, row: Rect, buf: &mut Buffer, sight: Sight<'_>) {
         let mut line = Line::new(row, 0);
+        if let Some((_, doing)) = self.waits {
+            line.put(buf, &format!("{doing} …"), sight.theme.dim());
+            return;
+        }
         let said = [" No (n) ".to_owned(), format!(" {} (y) ", self.verb)];
         for (at, text) in said.iter().enumerate() {
             let from = line.column();
@@ -124,6 +151,9 @@ impl Confirm {
     /// What the hint line says.
     pub(crate) fn hint(&self, sight: Sight<'_>) -> String {
         let no = sight.keys.hint(Action::Abort);
+        if self.waits.is_some() {
+            return format!("{no} closes this; it is done all the same");
+        }
         format!("y {} · n or {no} leaves everything as it is", self.verb.to_lowercase())
     }
 }

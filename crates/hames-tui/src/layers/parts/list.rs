@@ -129,6 +129,11 @@ impl List {
         self.hits.get(self.chosen).map(|hit| &self.items[hit.item])
     }
 
+    /// How many rows stand above the chosen one, where there is one.
+    pub(crate) fn above(&self) -> Option<usize> {
+        self.chosen().map(|_| self.chosen)
+    }
+
     /// Whether there is nothing, whatever is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -245,6 +250,12 @@ impl List {
 
     /// Draws the filter and the rows into an area of any size. `empty` is said where there is no row at all.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, empty: &str, sight: Sight<'_>) -> Option<Position> {
+        let says = if self.items.is_empty() { empty } else { "Nothing here matches; Backspace takes letters back." };
+        self.draw_or(area, buf, says, sight)
+    }
+
+    /// The same; `says` is said where no row is shown, for whatever reason.
+    pub(crate) fn draw_or(&mut self, area: Rect, buf: &mut Buffer, says: &str, sight: Sight<'_>) -> Option<Position> {
         let area = area.intersection(buf.area);
         let first = Rect { height: area.height.min(1), ..area };
         let count = match (self.hits.len() as u64, self.items.len() as u64) {
@@ -258,7 +269,6 @@ impl List {
         let rows = Rect { y: area.y + first.height, height: area.height - first.height, ..area };
         self.area = rows;
         self.drawn.clear();
-        let says = if !self.items.is_empty() { "Nothing here matches; Backspace takes letters back." } else { empty };
         if self.hits.is_empty() {
             for (at, text) in super::wrapped(says, rows.width).iter().enumerate() {
                 Line::new(rows, at as u16).put(buf, text, sight.theme.dim());

@@ -6,6 +6,7 @@
 //! do that: control characters are shown and never obeyed.
 
 mod ago;
+mod ask;
 mod confirm;
 mod field;
 mod frame;
@@ -23,6 +24,7 @@ use crate::talk::text::{Run, Sheet, Wrap};
 pub(crate) use crate::talk::text::{clean_line as line, cut_to};
 use crate::{Sight, Theme};
 pub(crate) use ago::ago;
+pub(crate) use ask::{Ask, Asked};
 pub(crate) use confirm::{Confirm, Decided};
 pub(crate) use field::{Edited, Field};
 pub(crate) use frame::{dialog, frame};
@@ -76,6 +78,18 @@ pub(crate) fn asking(sight: Sight<'_>) -> &'static str {
 /// A number with its noun: `1 turn`, `3 turns`.
 pub(crate) fn plural(n: u64, one: &str) -> String {
     format!("{} {one}{}", numbers::count(n), if n == 1 { "" } else { "s" })
+}
+
+/// Paths that are named where there may be many.
+const PATHS: usize = 4;
+
+/// The first paths, as they are called in a folder, and how many more there are.
+pub(crate) fn some_paths<'a>(paths: impl ExactSizeIterator<Item = &'a str>, folder: &str) -> String {
+    let more = paths.len().saturating_sub(PATHS) as u64;
+    let below = |path: &'a str| path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(path);
+    let named: Vec<&str> = paths.take(PATHS).map(below).collect();
+    let more = if more > 0 { format!(" and {} more", numbers::count(more)) } else { String::new() };
+    format!("{}{more}", named.join(", "))
 }
 
 /// A text in rows of a width.
