@@ -26,9 +26,11 @@ struct Suite {
     args: &'static [&'static str],
 }
 
-const SUITES: [Suite; 18] = [
+const SUITES: [Suite; 20] = [
     Suite { name: "kill_9", args: &["-p", "hames-cli", "--test", "it", "crash::life"] },
     Suite { name: "server_kill_9", args: &["-p", "hames-cli", "--test", "it", "server::death"] },
+    Suite { name: "server_cuts", args: &["-p", "hames-cli", "--test", "it", "server::cuts"] },
+    Suite { name: "server_races", args: &["-p", "hames-server", "--test", "it", "races::"] },
     Suite { name: "server_load", args: &["-p", "hames-cli", "--test", "it", "server::load"] },
     Suite { name: "cli_chaos", args: &["-p", "hames-cli", "--test", "it", "crash::chaos"] },
     Suite { name: "cli_kit_provider", args: &["-p", "hames-cli", "--test", "it", "crash::reference"] },

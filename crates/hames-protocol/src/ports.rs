@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     ApprovalAsked, BlobRef, Decision, Envelope, ErrorClass, Event, Failure, Grant, OpenBlock, Pending, PendingId,
-    SessionId,
+    QuestionAsked, SessionId,
 };
 
 /// How safe an append must be before it returns.
@@ -149,6 +149,11 @@ pub trait Inbox: Send + Sync {
 pub trait Approver: Send + Sync {
     /// The decision and who made it, or `None` where nobody can answer: then the answer is no.
     async fn decide(&self, asked: &ApprovalAsked) -> Option<(Decision, String)>;
+    /// The answer to a tool's question and who gave it, or `None` where nobody answers it. As made by default nobody
+    /// does: who decides about calls need not be somebody who can be asked anything else.
+    async fn answer(&self, _asked: &QuestionAsked) -> Option<(String, String)> {
+        None
+    }
     /// Whether there is anybody at all. Where there is not, nothing is asked and nothing of it is recorded.
     fn can_answer(&self) -> bool {
         true

@@ -160,6 +160,18 @@ impl Channel {
         self.locked().subscribers.retain(|other| !Arc::ptr_eq(other, buffer));
     }
 
+    /// Takes in what passed before the channel was there, where nothing of it is known yet; nobody is told of it.
+    pub(crate) fn recall(&self, earlier: &[Envelope]) {
+        let mut live = self.locked();
+        let waited = live.glance.waits();
+        earlier.iter().for_each(|envelope| live.glance.take_in(envelope));
+        let waits = live.glance.waits();
+        drop(live);
+        if waits && !waited {
+            self.counts.send_modify(|counts| counts.waiting += 1);
+        }
+    }
+
     /// Sends every subscriber away.
     pub(crate) fn close(&self, why: Option<ApiError>) {
         let mut live = self.locked();

@@ -72,7 +72,10 @@ impl Glance {
                 self.approvals.push(asked.clone());
             }
             Event::ApprovalAnswered(answer) => self.approvals.retain(|asked| asked.call_id != answer.call_id),
-            Event::QuestionAsked(asked) => self.questions.push(asked.clone()),
+            Event::QuestionAsked(asked) => {
+                self.questions.retain(|open| open.call_id != asked.call_id);
+                self.questions.push(asked.clone());
+            }
             Event::QuestionAnswered(answer) => self.questions.retain(|asked| asked.call_id != answer.call_id),
             Event::ToolDone(done) => self.close_call(&done.call_id),
             Event::ToolError(error) => self.close_call(&error.call_id),

@@ -200,6 +200,26 @@ pub struct ToolCx {
     pub hosts: HostRules,
     /// What may be pinned.
     pub pins: PinRoom,
+    /// Whom a tool may ask something while it runs.
+    pub asks: Questions,
+}
+
+/// Somebody who can be asked something by a tool that runs.
+#[async_trait]
+pub trait Ask: Send + Sync {
+    /// Asks, and waits for the answer; `None` where nobody answers. Without `choices` any text is an answer.
+    async fn ask(&self, text: &str, choices: &[String]) -> Result<Option<String>, Failure>;
+}
+
+/// Whom a tool may ask something. As made by default there is nobody.
+#[derive(Clone, Default)]
+pub struct Questions(Option<Arc<dyn Ask>>);
+
+impl Questions {
+    /// Questions that go to this one.
+    pub fn new(ask: impl Ask + 'static) -> Self {
+        Self(Some(Arc::new(ask)))
+    }
 }
 
 /// Whether texts may stay in the window whatever leaves it. As made by default none may: nobody watches over their room.
@@ -263,6 +283,19 @@ impl ToolCx {
     /// Whether a host that the call did not name may be spoken to; else why not.
     pub fn may_reach(&self, host: &str) -> Result<(), String> {
         self.hosts.0.as_ref().map_or(Ok(()), |rules| rules(host))
+    }
+
+    /// Asks a person something in the middle of the call and waits, as long as it takes, for the answer; `None` where
+    /// nobody can answer, with which a tool has to get along. The choices are shown, and a person may say something
+    /// else. Fails where the call is to end meanwhile. A tool that asks declares no time limit, and an effect other than
+    /// [`Read`](hames_protocol::Effect::Read) where a message that comes in between should not take the question away.
+    pub async fn ask(&self, text: &str, choices: &[String]) -> Result<Option<String>, ToolFailure> {
+        let Some(asks) = &self.asks.0 else { return Ok(None) };
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(ToolFailure::cancelled()),
+            answer = asks.ask(text, choices) => Ok(answer?),
+        }
     }
 
     /// Runs blocking work off the async threads.

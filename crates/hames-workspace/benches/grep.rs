@@ -75,6 +75,7 @@ fn main() {
         fs: Arc::new(fs),
         hosts: hames_tools::HostRules::default(),
         pins: hames_tools::PinRoom::default(),
+        asks: Default::default(),
         shell: Arc::new(ScriptedShell::new()),
         blobs: Arc::new(MemoryBlobs::default()),
         emit: Arc::new(Nowhere),

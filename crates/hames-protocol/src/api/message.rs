@@ -147,9 +147,9 @@ api! {
     }
 }
 api! {
-    /// `POST /v1/sessions/{id}/questions/{call}`.
+    /// `POST /v1/sessions/{id}/questions/{call}`. The first answer holds; later ones get 409 `answered`.
     AnswerQuestion {
-        /// The digest of the question, where it carries one.
+        /// The digest of the question: an answer to another one, or to none, gets 409 `stale`.
         #[serde(default, skip_serializing_if = "Option::is_none")] digest: Option<String>,
         /// The answer.
         answer: String,

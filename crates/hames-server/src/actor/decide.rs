@@ -1,8 +1,8 @@
 //! What a person decides: calls, and what becomes of proposals.
 
 use hames_protocol::api::{
-    AnswerApproval, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals, ProposalsAsked,
-    ProposalsDecision, SessionView, Waiting,
+    AnswerApproval, AnswerQuestion, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals,
+    ProposalsAsked, ProposalsDecision, SessionView, Waiting,
 };
 use hames_protocol::{
     CallId, ChangesKept, Delivery, Event, Mode, Part, Pending, PendingId, RunId, SessionState, Settings,
@@ -13,6 +13,7 @@ use hames_workspace::files::{ApplyError, Changes as Proposals, OpenChange, What}
 use tokio::sync::oneshot;
 
 use super::Actor;
+use crate::desk::Given;
 use crate::refusal::{Answer, failed, refuse};
 use crate::view;
 
@@ -36,8 +37,21 @@ impl Actor {
         answer: AnswerApproval,
     ) -> Answer<oneshot::Receiver<bool>> {
         self.journal().await?;
-        let by = answer.by.as_deref().filter(|by| !by.trim().is_empty()).unwrap_or(SOMEBODY);
-        self.channel.desk.answer(call, &answer.digest, answer.decision, by)
+        self.channel.desk.answer(call, &answer.digest, Given::Decision(answer.decision), who(answer.by.as_deref()))
+    }
+
+    /// Answers a tool's question. What is given back says whether the answer came to hold.
+    pub(crate) async fn answer_question(
+        &mut self,
+        call: &CallId,
+        answer: AnswerQuestion,
+    ) -> Answer<oneshot::Receiver<bool>> {
+        self.journal().await?;
+        if answer.answer.trim().is_empty() {
+            return Err(refuse(ApiErrorCode::Invalid, "The answer is empty. Say something, or stop the run."));
+        }
+        let (text, digest) = (self.hub.host.mask(answer.answer), answer.digest.unwrap_or_default());
+        self.channel.desk.answer(call, &digest, Given::Text(text), who(answer.by.as_deref()))
     }
 
     /// Decides about the proposals a run left. The first decision holds.
@@ -151,6 +165,11 @@ impl Actor {
         let paths = proposals.discard(&state, &places, emit.as_ref()).await.map_err(failed)?;
         Ok(ChangesSettled { paths, left: Vec::new() })
     }
+}
+
+/// Who answers, for the record.
+fn who(by: Option<&str>) -> &str {
+    by.filter(|by| !by.trim().is_empty()).unwrap_or(SOMEBODY)
 }
 
 fn shown(change: OpenChange) -> Change {

@@ -5,6 +5,7 @@
 
 mod decide;
 mod deliver;
+mod foreign;
 mod manage;
 mod run;
 mod window;
@@ -13,25 +14,23 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
-use std::time::{Duration, Instant};
 
 use hames_agent::{Journal, Ports, Session, Watch};
 use hames_protocol::api::{Aborted, ApiError, ApiErrorCode, RunTerms, SessionCompacted};
 use hames_protocol::{Envelope, Event, LogError, PendingId, RunResult, SessionId, SessionState, Settings};
 use hames_store::Lease;
 use hames_workspace::files::remove_staged_beside;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
+use self::foreign::Foreign;
 pub(crate) use self::window::{Look, seen};
 use crate::channel::Channel;
-use crate::hub::{Following, Inner};
+use crate::hub::Inner;
 use crate::inbox::RunInbox;
 use crate::refusal::{Answer, blocking, refuse, refused};
 
-/// How often the lease of a session is tried that another process holds, while somebody watches it here.
-const LEASE_EVERY: Duration = Duration::from_secs(1);
 /// Events read at once.
 const PAGE: usize = 500;
 
@@ -44,25 +43,6 @@ struct Own {
     session: Option<Session>,
     journal: Arc<Journal>,
     lease: Lease,
-}
-
-/// A session another process writes.
-struct Foreign {
-    state: SessionState,
-    /// Why it cannot be written here.
-    why: ApiError,
-    /// When its lease is tried again.
-    try_at: Instant,
-    /// While somebody watches.
-    following: Option<Following>,
-}
-
-impl Foreign {
-    /// Takes in what was not yet.
-    fn take_in(&mut self, news: &[Envelope]) {
-        let known = self.state.seq;
-        news.iter().filter(|envelope| envelope.seq.is_some_and(|seq| seq > known)).for_each(|e| self.state.apply(e));
-    }
 }
 
 /// Who stopped a run.
@@ -191,19 +171,6 @@ impl Actor {
         }
     }
 
-    /// Follows a session that another process writes, for as long as somebody watches it. Gives what tells of news, and when
-    /// the lease is tried.
-    fn followed(&mut self, is_watched: bool) -> Option<(Arc<Notify>, Instant)> {
-        let foreign = self.foreign.as_mut()?;
-        if !is_watched {
-            foreign.following = None;
-            return None;
-        }
-        let (hub, id, seq) = (&self.hub, &self.id, self.channel.last_seq());
-        let following = foreign.following.get_or_insert_with(|| Following::of(hub, id, seq));
-        Some((Arc::clone(&following.moved), foreign.try_at))
-    }
-
     /// Closes the session, unless somebody has come in this very moment.
     fn leave(&mut self, mailbox: &mpsc::Receiver<Job>) -> bool {
         let hub = Arc::clone(&self.hub);
@@ -280,41 +247,6 @@ impl Actor {
             self.channel.publish(&page);
             all.extend(page);
         }
-    }
-
-    /// Reads a session that another process writes, without a word in its log.
-    async fn watch_foreign(&mut self, why: ApiError) -> Answer<()> {
-        let try_at = Instant::now() + LEASE_EVERY;
-        match &mut self.foreign {
-            Some(foreign) => (foreign.why, foreign.try_at) = (why, try_at),
-            None => {
-                let (store, id) = (self.hub.store.clone(), self.id.clone());
-                let state = blocking(move || store.outline(&id)).await?.map_err(refused)?;
-                let state = state.ok_or_else(|| refused(LogError::NoSession(self.id.clone())))?;
-                self.foreign = Some(Foreign { state, why, try_at, following: None });
-            }
-        }
-        self.tail().await;
-        Ok(())
-    }
-
-    /// Looks what another process has written meanwhile.
-    async fn tail(&mut self) {
-        let Ok(news) = self.publish_log().await else { return };
-        let Some(foreign) = &mut self.foreign else { return };
-        foreign.take_in(&news);
-        if news.iter().any(|e| matches!(e.event, Event::RunDone(_))) {
-            // Its process may be done with it.
-            foreign.try_at = Instant::now();
-        }
-    }
-
-    /// Takes a session that another process held, where it does no more.
-    async fn try_again(&mut self) {
-        if let Some(foreign) = &mut self.foreign {
-            foreign.try_at = Instant::now() + LEASE_EVERY;
-        }
-        let _ = self.open().await;
     }
 
     /// The journal of a session that this process may write.

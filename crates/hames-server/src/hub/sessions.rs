@@ -10,6 +10,7 @@ use hames_protocol::api::*;
 use hames_protocol::closing::INTERRUPTED_CODE;
 use hames_protocol::{BlobSource, CallId, Part, Pending, PendingId, RunId, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, PageAt};
+use tokio::sync::oneshot;
 
 use super::{Hub, named_holder};
 use crate::actor::{Look, seen};
@@ -236,17 +237,13 @@ impl Hub {
     /// Answers an approval. The first answer holds. Returns when it is in the log.
     pub async fn answer_approval(&self, id: &SessionId, call: &CallId, answer: AnswerApproval) -> Answer<()> {
         let call = call.clone();
-        let recorded = in_session!(self, id, |actor| actor.answer_approval(&call, answer))?;
-        match recorded.await {
-            Ok(true) => Ok(()),
-            _ => Err(refuse(ApiErrorCode::Stale, "The call ended before the answer could hold.")),
-        }
+        held(in_session!(self, id, |actor| actor.answer_approval(&call, answer))?).await
     }
 
-    /// Answers a question of the agent. The first answer holds.
-    pub async fn answer_question(&self, id: &SessionId, call: &CallId, _answer: AnswerQuestion) -> Answer<()> {
-        in_session!(self, id, |actor| actor.waiting())?;
-        Err(refuse(ApiErrorCode::NotFound, format!("No question of call {call} waits for an answer.")))
+    /// Answers a question of a tool. The first answer holds. Returns when it is in the log.
+    pub async fn answer_question(&self, id: &SessionId, call: &CallId, answer: AnswerQuestion) -> Answer<()> {
+        let call = call.clone();
+        held(in_session!(self, id, |actor| actor.answer_question(&call, answer))?).await
     }
 
     /// Decides about the proposals a run left.
@@ -365,6 +362,14 @@ impl Hub {
             hames_protocol::LogError::Damaged(why) => refuse(ApiErrorCode::NotFound, why),
             other => refused(other),
         })
+    }
+}
+
+/// Waits until an answer is in the log.
+async fn held(recorded: oneshot::Receiver<bool>) -> Answer<()> {
+    match recorded.await {
+        Ok(true) => Ok(()),
+        _ => Err(refuse(ApiErrorCode::Stale, "The call ended before the answer could hold.")),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Calls that wait for a person, with or without anybody attached, and proposals that wait for a decision.
 
 use hames_protocol::api::*;
-use hames_protocol::{CallId, Decision, Delivery, Event, Mode, ToolErrorClass};
+use hames_protocol::{CallId, Decision, Delivery, Event, Mode, QuestionAsked, ToolErrorClass};
 use serde_json::json;
 
-use crate::support::{Bed, Reply, message, wait};
+use crate::support::{Bed, Reply, ask, message, wait};
 
 /// A session whose run waits for a person about a call.
 async fn waiting() -> (Bed, CallId, String) {
@@ -93,6 +93,104 @@ async fn a_stop_and_a_restart_answer_what_waits() {
         _ => (asked, closed),
     });
     assert_eq!((asked, closed), (1, 1));
+}
+
+/// A session whose run waits for a person about a question.
+async fn asked(questions: &[&str]) -> (Bed, QuestionAsked) {
+    let bed = Bed::new().await;
+    bed.model.will([ask(questions), Reply::text("Then.")]);
+    bed.send("go", Delivery::Queue).await;
+    let question = next_question(&bed).await;
+    (bed, question)
+}
+
+async fn next_question(bed: &Bed) -> QuestionAsked {
+    bed.hub.counts().wait_for(|counts| counts.waiting == 1).await.unwrap();
+    bed.hub.waiting(&bed.id).await.unwrap().questions.remove(0)
+}
+
+fn told(question: &QuestionAsked, text: &str, by: &str) -> AnswerQuestion {
+    AnswerQuestion { digest: Some(question.digest.clone()), answer: text.into(), by: Some(by.into()) }
+}
+
+#[tokio::test]
+async fn a_question_waits_with_nobody_attached_and_its_answer_reaches_the_tool() {
+    let (bed, question) = asked(&["Which colour?"]).await;
+    assert_eq!((question.text.as_str(), question.choices.len()), ("Which colour?", 2));
+    let row = bed.hub.sessions(None).await.unwrap().sessions.remove(0);
+    assert_eq!(row.state, SessionActivity::WaitingForYou);
+    assert_eq!(bed.hub.view(&bed.id).await.unwrap().run.unwrap().doing, "waiting for you");
+    let mut client = bed.hub.attach(&bed.id, Some(0)).await.unwrap();
+    let seen = client.next().await.unwrap().unwrap();
+    assert!(seen.iter().any(|news| matches!(news.envelope().event, Event::QuestionAsked(_))));
+    bed.hub.answer_question(&bed.id, &question.call_id, told(&question, "green", "web")).await.unwrap();
+    bed.quiet().await;
+    let log = bed.log().await;
+    let answer = log.iter().find_map(|e| match &e.event {
+        Event::QuestionAnswered(answer) => Some((answer.text.as_str(), answer.by.as_str(), &answer.digest)),
+        _ => None,
+    });
+    assert_eq!(answer, Some(("green", "web", &question.digest)));
+    assert!(log.iter().any(|e| matches!(&e.event, Event::ToolDone(done) if done.output == "green")));
+    assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().questions, []);
+}
+
+#[tokio::test]
+async fn the_first_answer_to_a_question_holds_and_one_to_another_question_does_not_count() {
+    let (bed, first) = asked(&["Which colour?", "Which colour?"]).await;
+    let call = &first.call_id;
+    for (given, code) in [
+        (
+            bed.hub.answer_question(&bed.id, call, AnswerQuestion { digest: None, ..told(&first, "red", "a") }).await,
+            ApiErrorCode::Stale,
+        ),
+        (bed.hub.answer_question(&bed.id, call, told(&first, " \n", "a")).await, ApiErrorCode::Invalid),
+        (bed.hub.answer_question(&bed.id, &"nobody".into(), told(&first, "red", "a")).await, ApiErrorCode::NotFound),
+        (
+            bed.hub.answer_approval(&bed.id, call, answer(&first.digest, Decision::Once, "a")).await,
+            ApiErrorCode::NotFound,
+        ),
+    ] {
+        assert_eq!(given.unwrap_err().code, code);
+    }
+    let (held, late) = tokio::join!(
+        bed.hub.answer_question(&bed.id, call, told(&first, "red", "terminal")),
+        bed.hub.answer_question(&bed.id, call, told(&first, "blue", "web")),
+    );
+    held.unwrap();
+    // The same words are asked once more; whoever still answers what was shown before answers nothing.
+    let late = late.unwrap_err();
+    assert!(
+        (late.code, late.by.as_deref()) == (ApiErrorCode::Answered, Some("terminal"))
+            || late.code == ApiErrorCode::Stale,
+        "{late:?}"
+    );
+    let second = next_question(&bed).await;
+    assert_ne!(second.digest, first.digest);
+    let stale = bed.hub.answer_question(&bed.id, call, told(&first, "blue", "web")).await.unwrap_err();
+    assert_eq!(stale.code, ApiErrorCode::Stale);
+    bed.hub.answer_question(&bed.id, call, told(&second, "blue", "")).await.unwrap();
+    bed.quiet().await;
+    let late = bed.hub.answer_question(&bed.id, call, told(&second, "red", "web")).await.unwrap_err();
+    assert_eq!((late.code, late.by.as_deref()), (ApiErrorCode::Answered, Some("user")));
+    let log = bed.log().await;
+    assert!(log.iter().any(|e| matches!(&e.event, Event::ToolDone(done) if done.output == "red, blue")));
+}
+
+#[tokio::test]
+async fn a_stop_and_a_restart_end_what_was_asked() {
+    let (bed, question) = asked(&["Which colour?"]).await;
+    bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
+    assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().questions, []);
+    assert_eq!(bed.hub.counts().borrow().waiting, 0);
+    let late = bed.hub.answer_question(&bed.id, &question.call_id, told(&question, "red", "web")).await.unwrap_err();
+    assert_eq!(late.code, ApiErrorCode::NotFound);
+
+    let (mut bed, question) = asked(&["Which colour?"]).await;
+    bed.restart().await;
+    assert_eq!(bed.hub.view(&bed.id).await.unwrap().row.state, SessionActivity::Idle);
+    let late = bed.hub.answer_question(&bed.id, &question.call_id, told(&question, "red", "web")).await.unwrap_err();
+    assert_eq!(late.code, ApiErrorCode::NotFound);
 }
 
 /// A session whose run in Analyze has proposed a file.

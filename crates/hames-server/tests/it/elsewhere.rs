@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hames_agent::{Nobody, Ports, Session, SystemClock, Watch};
 use hames_protocol::api::*;
-use hames_protocol::{Delivery, Event, PendingPaused, Settings};
+use hames_protocol::*;
 use hames_server::HubOptions;
 use hames_store::Store;
 
@@ -18,6 +18,24 @@ async fn foreign(bed: &Bed) -> (Store, hames_store::Lease, Session) {
     let (info, lease) = store.create("theirs", folder, Settings::default(), 5, "hames run").unwrap();
     let ports = Ports { log: store.log(), clock: Arc::new(SystemClock) };
     (store, lease, Session::resume(ports, info.id).await.unwrap())
+}
+
+fn run_start() -> RunStart {
+    RunStart {
+        mode: Mode::Build,
+        parallel: false,
+        model: "test/model".parse().unwrap(),
+        settings: Settings::default(),
+        tools: vec![],
+        instructions: vec![],
+        skills: vec![],
+    }
+}
+
+fn step_start(number: u32) -> Event {
+    let fingerprint = number.to_string();
+    StepStart { number, fingerprint, bytes: 0, changed_at: None, changed_why: "item".into(), input_estimate: None }
+        .into()
 }
 
 #[tokio::test]
@@ -61,29 +79,16 @@ async fn a_run_that_a_death_cut_is_closed_by_whoever_opens_the_session_and_its_q
     let bed = Bed::new().await;
     let (store, lease, session) = foreign(&bed).await;
     let id = session.id().clone();
-    let start = hames_protocol::RunStart {
-        mode: hames_protocol::Mode::Build,
-        parallel: false,
-        model: "test/model".parse().unwrap(),
-        settings: Settings::default(),
-        tools: vec![],
-        instructions: vec![],
-        skills: vec![],
-    };
-    let at = |seq: u64, event: Event| hames_protocol::Envelope {
+    let at = |seq: u64, event: Event| Envelope {
         session: Some(id.clone()),
         run: Some("r-1".into()),
         turn: Some(1),
-        ..hames_protocol::Envelope::detached(seq, event)
+        ..Envelope::detached(seq, event)
     };
-    let pending = hames_protocol::Pending {
-        id: "p-1".into(),
-        parts: vec![hames_protocol::Part::text("later")],
-        delivery: Delivery::Steer,
-        idempotency_id: None,
-    };
-    let events = vec![at(2, start.into()), at(3, Event::PendingAdded(pending))];
-    store.log().append(&id, 2, events, hames_protocol::Durability::Process).await.unwrap();
+    let pending =
+        Pending { id: "p-1".into(), parts: vec![Part::text("later")], delivery: Delivery::Steer, idempotency_id: None };
+    let events = vec![at(2, run_start().into()), at(3, Event::PendingAdded(pending))];
+    store.log().append(&id, 2, events, Durability::Process).await.unwrap();
     drop((session, lease, store));
     let mut client = bed.hub.attach(&id, Some(3)).await.unwrap();
     let view = bed.hub.view(&id).await.unwrap();
@@ -114,4 +119,88 @@ async fn a_session_that_nobody_needs_is_closed_and_its_lease_is_free() {
     assert!(bed.hub.is_idle());
     drop(bed.hub.store().lease(&bed.id, "somebody else").unwrap());
     assert!(bed.hub.send(&bed.id, message("again", Delivery::Queue)).await.unwrap().starts_run);
+}
+
+#[tokio::test]
+async fn a_run_that_another_process_began_before_anybody_looked_is_shown_with_what_it_does() {
+    let bed = Bed::new().await;
+    let (store, lease, session) = foreign(&bed).await;
+    let id = session.id().clone();
+    let at = |step: Option<u32>, event: Event| Envelope {
+        session: Some(id.clone()),
+        run: Some("r-1".into()),
+        turn: Some(1),
+        step,
+        ..Envelope::detached(1, event)
+    };
+    let append = async |from: u64, events: Vec<Envelope>| {
+        store.log().append(&id, from, events, Durability::Process).await.unwrap();
+    };
+    let call = |n: u32| ToolCall {
+        call_id: format!("c-{n}").into(),
+        provider_id: String::new(),
+        name: "Shell".into(),
+        arguments: "{}".into(),
+        input: None,
+        label: Label::new("Shell", &format!("make {n}")),
+        declaration: Some(Declaration::new(Effect::Run, Vec::new())),
+        extra: None,
+    };
+    let started = |n: u32| ToolStart { call_id: format!("c-{n}").into(), name: "Shell".into() };
+    let done = |n: u32| ToolError {
+        call_id: format!("c-{n}").into(),
+        name: "Shell".into(),
+        error: "no".into(),
+        class: ToolErrorClass::Failed,
+        blob: None,
+        duration_ms: 1,
+    };
+    append(2, vec![at(None, run_start().into()), at(Some(1), step_start(1)), at(Some(1), call(1).into())]).await;
+    // More than one page of the log lies between its beginning and whoever looks.
+    let steps =
+        (2..600).flat_map(|n| [at(Some(n), step_start(n)), at(Some(n), Event::step_done_for_tests("tool_calls"))]);
+    append(5, vec![at(Some(1), started(1).into()), at(Some(1), done(1).into())]).await;
+    append(7, steps.collect()).await;
+    append(1203, vec![at(Some(600), step_start(600)), at(Some(600), call(2).into()), at(Some(600), started(2).into())])
+        .await;
+
+    let seen = bed.hub.view(&id).await.unwrap();
+    let run = seen.run.unwrap();
+    assert_eq!((run.run.as_str(), run.turn, run.step, run.doing.as_str()), ("r-1", 1, 600, "Shell make 2"));
+    assert_eq!((run.finishing.len(), seen.row.state), (1, SessionActivity::Elsewhere));
+
+    // It is followed from there on, to its end.
+    let mut client = bed.hub.attach(&id, Some(1_205)).await.unwrap();
+    append(1206, vec![at(Some(600), done(2).into()), at(Some(601), step_start(601))]).await;
+    while client.cursor() < 1_207 {
+        client.next().await.unwrap().unwrap();
+    }
+    let run = bed.hub.view(&id).await.unwrap().run.unwrap();
+    assert_eq!((run.step, run.doing.as_str()), (601, "thinking"));
+    append(1208, vec![at(None, RunDone { result: RunResult::Complete, exit_code: 0 }.into())]).await;
+    while client.cursor() < 1_208 {
+        client.next().await.unwrap().unwrap();
+    }
+    assert_eq!(bed.hub.view(&id).await.unwrap().run, None);
+    drop(lease);
+}
+
+#[tokio::test]
+async fn a_run_that_ended_elsewhere_before_anybody_looked_is_not_shown() {
+    let bed = Bed::new().await;
+    let (store, _lease, session) = foreign(&bed).await;
+    let id = session.id().clone();
+    let at = |event: Event| Envelope {
+        session: Some(id.clone()),
+        run: Some("r-1".into()),
+        turn: Some(1),
+        ..Envelope::detached(1, event)
+    };
+    assert_eq!(bed.hub.view(&id).await.unwrap().run, None, "there was none");
+    let events = vec![at(run_start().into()), at(RunDone { result: RunResult::Complete, exit_code: 0 }.into())];
+    store.log().append(&id, 2, events, Durability::Process).await.unwrap();
+    bed.hub.stop(StopServer { force: true, when_idle: false }).await.unwrap();
+    bed.hub.stopped().await;
+    let hub = hub_with(bed.home.path(), &bed.host, HubOptions::default());
+    assert_eq!(hub.view(&id).await.unwrap().run, None);
 }

@@ -8,5 +8,6 @@ mod deliveries;
 mod elsewhere;
 mod http;
 mod load;
+mod races;
 mod sessions;
 mod support;

@@ -223,6 +223,31 @@ impl Tool for Wait {
     }
 }
 
+/// `Ask`: asks a person its questions, one after the other, and says what it was told.
+struct Ask(ToolSpec);
+
+#[async_trait]
+impl Tool for Ask {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn declare(&self, _: &Value) -> Declaration {
+        Declaration::new(Effect::Session, Vec::new())
+    }
+    async fn run(&self, input: &Value, cx: &ToolCx) -> Result<ToolOutput, ToolFailure> {
+        let mut told = Vec::new();
+        for question in input["questions"].as_array().into_iter().flatten() {
+            let choices = ["red".to_owned(), "blue".to_owned()];
+            told.push(cx.ask(question.as_str().unwrap_or_default(), &choices).await?.unwrap_or("nothing".into()));
+        }
+        Ok(ToolOutput::text(told.join(", ")))
+    }
+}
+
+pub(crate) fn ask(questions: &[&str]) -> Reply {
+    Reply::call("Ask", &json!({"questions": questions}))
+}
+
 pub(crate) fn wait() -> Reply {
     Reply::call("Wait", &json!({}))
 }
@@ -282,6 +307,8 @@ impl Host for TestHost {
         let mut tools = hames_workspace::tools();
         tools.push(Arc::new(Wait(spec("Wait"), self.model.clone(), Effect::Read)));
         tools.push(Arc::new(Wait(spec("Work"), self.model.clone(), Effect::External)));
+        let questions = json!({"type": "object", "properties": {"questions": {"type": "array"}}});
+        tools.push(Arc::new(Ask(ToolSpec { parameters: questions, ..spec("Ask") })));
         let policy = if self.asks { Policy::ask_everything() } else { Policy::default() };
         let agent = AgentBuilder::new(&job.folder, Box::new(client))
             .tools(tools)

@@ -1,12 +1,14 @@
 //! One call on its way through the door, from policy to the end of its tool.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use hames_protocol::{CallId, Declaration, Effect, Emit, Event, Failure, Resource, ToolErrorClass, ToolStart};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::ask::Asking;
 use super::emit::MaskedEmit;
 use super::scope::{self, Scope};
 use super::{Admitted, Parts, RunCx, Stop, approve, execute};
@@ -14,7 +16,7 @@ use crate::cap::result_cap;
 use crate::guard::guarded;
 use crate::locks::Ticket;
 use crate::policy::{Intent, Verdict, decide};
-use crate::{FsProvider, HostRules, Recall, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
+use crate::{FsProvider, HostRules, Questions, Recall, Tool, ToolCx, ToolFailure, ToolOutput, Touched, Whole};
 
 /// Bytes of a result kept free for what the door adds to it: where the whole is kept.
 const POINTER_ROOM: usize = 96;
@@ -276,6 +278,12 @@ impl Job {
             approved: touched.iter().filter(|t| !t.path.inside).map(|t| t.path.abs.clone()).collect(),
             hosts: self.host_rules(),
             pins: self.cx.pins.clone(),
+            asks: Questions::new(Asking {
+                parts: self.parts.clone(),
+                emit: self.cx.emit.clone(),
+                call_id: self.origin.call_id.clone(),
+                asked: AtomicU32::new(0),
+            }),
         }
     }
 

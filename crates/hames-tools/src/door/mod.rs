@@ -9,6 +9,7 @@
 
 mod admit;
 mod approve;
+mod ask;
 mod call;
 mod emit;
 mod execute;

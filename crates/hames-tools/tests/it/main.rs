@@ -4,6 +4,7 @@
 
 mod admission;
 mod approval;
+mod asking;
 mod ending;
 mod kit;
 mod order;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use hames_server::http::Limits;
 
 use super::kit::{Served, TOKEN};
+use super::rows::filled;
 
 /// What must not be in any refusal: what a stranger may not learn.
 const PRIVATE: [&str; 3] = ["\"sessions\"", "\"pid\"", "access-control-"];
@@ -128,6 +129,62 @@ async fn nothing_on_loopback_tcp_answers_a_stranger() {
     }
     let old = served.raw(format!("GET /v1/health HTTP/1.0\r\n{ours}{token}\r\n")).await;
     assert_eq!(old.json()["name"], "hames");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn no_operation_of_the_document_answers_a_stranger_or_does_anything_for_one() {
+    let served = Served::start().await;
+    let port = served.address.port();
+    let (ours, token) = (format!("host: 127.0.0.1:{port}\r\n"), format!("authorization: Bearer {TOKEN}\r\n"));
+    // A session that a delete, a cut, a message would show in.
+    let folder = served.home.path().to_str().unwrap();
+    let create = format!(r#"{{"folder":"{folder}","name":"mine"}}"#);
+    let made = served.ask("POST", "/v1/sessions", "content-type: application/json\r\n", create.as_bytes()).await.json();
+    let id = made["row"]["id"].as_str().unwrap();
+    let sessions = async || served.ask("GET", "/v1/sessions", "", b"").await.json();
+    let before = sessions().await;
+
+    let document = hames_protocol::schema::openapi();
+    let mut operations = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let target = path.replace("{id}", id);
+        let target = filled(&target);
+        for (method, operation) in methods.as_object().unwrap() {
+            operations += 1;
+            let (media_type, body) = match operation["requestBody"]["content"].as_object() {
+                Some(content) => (content.keys().next().unwrap().as_str(), "{}"),
+                None => ("application/json", ""),
+            };
+            let request = |headers: &str| {
+                let length = body.len();
+                format!(
+                    "{} {target} HTTP/1.1\r\n{headers}content-type: {media_type}\r\ncontent-length: {length}\r\n\
+                     connection: close\r\n\r\n{body}",
+                    method.to_uppercase()
+                )
+            };
+            for (headers, status) in [
+                (ours.clone(), 401),
+                (format!("{ours}authorization: Bearer {}\r\n", TOKEN.replace('0', "1")), 401),
+                (format!("{ours}authorization: Bearer\r\n"), 401),
+                (format!("{ours}origin: http://127.0.0.1:{port}\r\n"), 401),
+                (format!("host: evil.test:{port}\r\n{token}"), 403),
+                (token.clone(), 403),
+                (format!("{ours}{token}origin: https://evil.test\r\n"), 403),
+                (format!("{ours}{token}origin: null\r\n"), 403),
+            ] {
+                let answer = served.raw(request(&headers)).await;
+                assert_eq!(answer.status, status, "{}\n{answer:?}", request(&headers));
+                answer.refusal();
+                let text = format!("{}{}", answer.head, String::from_utf8_lossy(&answer.body));
+                assert!(!PRIVATE.iter().any(|private| text.contains(private)), "{text}");
+            }
+        }
+    }
+    assert_eq!(operations, hames_protocol::api::endpoint::ENDPOINTS.len());
+    assert_eq!(sessions().await, before, "a stranger did something");
+    assert_eq!(served.ask("GET", "/v1/server", "", b"").await.json()["stopping"], false);
     served.stop().await;
 }
 

@@ -132,6 +132,7 @@ impl Bench {
             approved: Vec::new(),
             hosts: hames_tools::HostRules::default(),
             pins: hames_tools::PinRoom::default(),
+            asks: Default::default(),
         };
         Self { scratch, fs, recorder, blobs, cx }
     }

@@ -49,6 +49,7 @@ fn seeing_cx(bed: &Bed) -> (ToolCx, Arc<Seen>) {
         approved: Vec::new(),
         hosts: hames_tools::HostRules::default(),
         pins: hames_tools::PinRoom::default(),
+        asks: Default::default(),
     };
     (cx, seen)
 }

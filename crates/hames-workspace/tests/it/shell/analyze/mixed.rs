@@ -189,6 +189,7 @@ proptest! {
             approved: Vec::new(),
             hosts: Default::default(),
             pins: Default::default(),
+            asks: Default::default(),
         };
         let tool = hames_workspace::shell::tools().remove(0);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
