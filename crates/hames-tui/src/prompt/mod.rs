@@ -36,7 +36,7 @@ use ratatui::crossterm::event::MouseEventKind;
 use ratatui::layout::Rect;
 
 use crate::{Action, Answer, Cx, Effect, Input, Ticket};
-pub(crate) use command::Command;
+pub(crate) use command::{COMMANDS, Command};
 pub(crate) use kept::{Kept, Unsaved, as_draft};
 pub use kept::{Recalled, SavedDraft, SavedText, Spot};
 pub(crate) use keys::is_typed;
