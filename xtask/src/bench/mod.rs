@@ -3,13 +3,15 @@
 //! The yardstick is the kit's: `mockllm` (a fast provider), `floor` (the least a client can do) and `benchrun` (wall,
 //! CPU and memory of a whole process tree). Ratios count; absolute times do not hold from machine to machine.
 //!
-//! `cargo xtask bench server` measures the local server alone.
+//! `cargo xtask bench server` measures the local server alone, `cargo xtask bench tui` the terminal face.
 
 mod contender;
 mod kit;
 mod prompt;
+mod pty;
 mod server;
 mod table;
+mod tui;
 mod workspace;
 
 use std::path::PathBuf;
@@ -44,8 +46,16 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let scratch = tempfile::tempdir_in(root().join("target")).context("cannot make a scratch folder")?;
     let mock = Mock::start(&kit)?;
     let mut contenders = vec![Contender::floor(&kit, &mock, scratch.path())?, Contender::hames(&mock, scratch.path())?];
-    if args == ["server"] {
-        return server_alone(&contenders, &kit, &mock);
+    match args {
+        [part] if part == "server" => {
+            let figures = server::measure(&contenders[0], &contenders[1], &kit, &mock)?;
+            return alone("server", figures, server::limits);
+        }
+        [part] if part == "tui" => {
+            let figures = tui::measure(&contenders[0], &contenders[1], &kit, &mock)?;
+            return alone("tui", figures, tui::limits);
+        }
+        _ => {}
     }
     for arg in args {
         contenders.push(Contender::peer(arg, &mock, scratch.path())?);
@@ -67,13 +77,12 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Measures the local server only, and puts its figures into the report there is.
-fn server_alone(contenders: &[Contender], kit: &Kit, mock: &Mock) -> Result<()> {
-    let mut figures = server::measure(&contenders[0], &contenders[1], kit, mock)?;
-    let limits = server::limits(&figures);
+/// Puts the figures of one part into the report there is.
+fn alone(part: &str, mut figures: Value, limits: fn(&Value) -> Vec<Value>) -> Result<()> {
+    let limits = limits(&figures);
     table::print(&[], &figures, &limits);
     figures["limits"] = json!(limits);
-    println!("report: {}", report::add("bench", "server", figures)?.display());
+    println!("report: {}", report::add("bench", part, figures)?.display());
     if limits.iter().any(|limit| limit["ok"] == json!(false)) {
         bail!("a limit is passed; see the table above");
     }

@@ -22,45 +22,61 @@ const ATTACHES: usize = 25;
 const DELTAS: usize = 4_000;
 const DELTA_US: u64 = 2_000;
 
-/// A server of the contender's home, ended when it is dropped.
-struct Server<'c> {
-    hames: &'c Contender,
-    pid: u32,
-}
+/// A process, as the kernel counts it.
+pub(super) struct Process(pub(super) u32);
 
-impl<'c> Server<'c> {
-    fn start(hames: &'c Contender) -> Result<Server<'c>> {
-        ensure!(command(hames, &["serve"]).status()?.success(), "the server does not start");
-        let output = command(hames, &["server", "status", "--json"]).stdout(Stdio::piped()).output()?;
-        let status: Value = serde_json::from_slice(&output.stdout).context("the server does not say how it is")?;
-        let pid = status["health"]["pid"].as_u64().context("the server has no process")?;
-        Ok(Server { hames, pid: u32::try_from(pid)? })
-    }
-
+impl Process {
     /// CPU seconds so far.
-    fn cpu_s(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid))?;
+    pub(super) fn cpu_s(&self) -> Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0))?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
         let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<f64>().ok());
         // User and system time, in hundredths of a second on every Linux.
         Ok((ticks(11).context("no user time")? + ticks(12).context("no system time")?) / 100.0)
     }
 
-    fn rss_mb(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
+    pub(super) fn rss_mb(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
         Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
     }
 
     /// How often any of its threads went to sleep or was made to.
-    fn switches(&self) -> Result<u64> {
+    pub(super) fn switches(&self) -> Result<u64> {
         let mut sum = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.pid))? {
+        for task in fs::read_dir(format!("/proc/{}/task", self.0))? {
             let status = fs::read_to_string(task?.path().join("status"))?;
             let counts = status.lines().filter_map(|line| line.split_once("ctxt_switches:"));
             sum += counts.filter_map(|(_, n)| n.trim().parse::<u64>().ok()).sum::<u64>();
         }
         Ok(sum)
+    }
+
+    /// Nanoseconds that its threads had a processor.
+    pub(super) fn cpu_ns(&self) -> Result<u64> {
+        let mut sum = 0;
+        for task in fs::read_dir(format!("/proc/{}/task", self.0))? {
+            // A thread may end meanwhile.
+            let stat = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+            sum += stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+        }
+        Ok(sum)
+    }
+}
+
+/// A server of the contender's home, ended when it is dropped.
+pub(super) struct Server<'c> {
+    hames: &'c Contender,
+    process: Process,
+}
+
+impl<'c> Server<'c> {
+    pub(super) fn start(hames: &'c Contender) -> Result<Server<'c>> {
+        ensure!(command(hames, &["serve"]).status()?.success(), "the server does not start");
+        let output = command(hames, &["server", "status", "--json"]).stdout(Stdio::piped()).output()?;
+        let status: Value = serde_json::from_slice(&output.stdout).context("the server does not say how it is")?;
+        let pid = status["health"]["pid"].as_u64().context("the server has no process")?;
+        Ok(Server { hames, process: Process(u32::try_from(pid)?) })
     }
 }
 
@@ -71,7 +87,8 @@ impl Drop for Server<'_> {
     }
 }
 
-fn command(hames: &Contender, args: &[&str]) -> Command {
+/// The contender's program with other arguments.
+pub(super) fn command(hames: &Contender, args: &[&str]) -> Command {
     let mut command = Command::new(hames.program());
     command.args(args).current_dir(hames.folder()).env_clear().envs(hames.env().iter().map(|(k, v)| (k, v)));
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -86,26 +103,26 @@ pub(super) fn measure(floor: &Contender, hames: &Contender, kit: &Kit, mock: &Mo
     ensure!(command(hames, &["run", "-s", "served", "go"]).status()?.success(), "no session can be made");
     let server = Server::start(hames)?;
     std::thread::sleep(Duration::from_secs(1));
-    let before = server.switches()?;
+    let before = server.process.switches()?;
     std::thread::sleep(REST);
-    let wakeups = server.switches()? - before;
-    let idle_rss_mb = server.rss_mb()?;
+    let wakeups = server.process.switches()? - before;
+    let idle_rss_mb = server.process.rss_mb()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (client, session) = runtime.block_on(find(hames.home()))?;
     let attach = (0..ATTACHES).map(|_| runtime.block_on(attach_ms(hames.home(), &session))).collect::<Result<_>>()?;
-    let attached_rss_mb = server.rss_mb()?;
+    let attached_rss_mb = server.process.rss_mb()?;
     let paced = json!({"scenario": "tokens", "n": DELTAS, "delay_us": DELTA_US, "tool": "any"});
     let hello = floor.run(kit, mock, &json!({"scenario": "hello"}))?.cpu_s();
     let floor_cpu = floor.run(kit, mock, &paced)?.cpu_s() - hello;
     // The server holds the session now, so the command goes through it: its CPU and the server's are what it costs.
     runtime.block_on(hold(&client, &session))?;
     mock.reset(&paced)?;
-    let before = server.cpu_s()?;
+    let before = server.process.cpu_s()?;
     let args = ["run", "-s", "served", "--json", "go"].map(str::to_owned);
     let run = [vec![hames.program().display().to_string()], args.to_vec()].concat();
     let measured = kit.measured(&run, hames.env(), hames.folder())?;
     let own = measured["user_s"].as_f64().unwrap_or(f64::NAN) + measured["sys_s"].as_f64().unwrap_or(f64::NAN);
-    let served_cpu = server.cpu_s()? - before + own;
+    let served_cpu = server.process.cpu_s()? - before + own;
     Ok(json!({
         "idle_rss_mb": idle_rss_mb,
         "attached_rss_mb": attached_rss_mb,
@@ -113,7 +130,7 @@ pub(super) fn measure(floor: &Contender, hames: &Contender, kit: &Kit, mock: &Mo
         "attach_ms": median(attach),
         "paced_floor_cpu_s": floor_cpu,
         "paced_cpu_s": served_cpu,
-        "rss_after_mb": server.rss_mb()?,
+        "rss_after_mb": server.process.rss_mb()?,
     }))
 }
 

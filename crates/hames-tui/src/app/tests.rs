@@ -1,3 +1,5 @@
+mod screens;
+
 use hames_protocol::api::{
     Abort, AbortScope, Aborted, LogPage, OpenRun, SessionActivity, SessionRow, SessionView, Sessions, WindowFill,
 };

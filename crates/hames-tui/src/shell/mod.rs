@@ -29,7 +29,7 @@ pub(crate) use burst::clean;
 use decode::Token;
 pub use ground::Terminal;
 use keeping::Keeping;
-use paint::Painter;
+pub(crate) use paint::Painter;
 use reader::{Heard, Reader};
 
 /// Between two frames at least: thirty a second.

@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use super::super::{Command, Kept, Prompt, PromptOutcome};
 use crate::snapshot::rows;
 pub(super) use crate::snapshot::{THEMES, compare};
-use crate::{Answer, Cx, Depth, Effect, Face, Input, Keymap, Link, Request, Shade, Sight, Theme, Ticket};
+use crate::{Answer, Cx, Effect, Face, Input, Keymap, Link, Request, Sight, Theme, Ticket};
 
 pub(super) struct Desk {
     pub(super) prompt: Prompt,
