@@ -7,18 +7,16 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use hames_protocol::Event;
 use hames_protocol::api::{ApiError, ApiErrorCode};
-use hames_protocol::{Envelope, Event};
 use tokio::sync::Notify;
 
-use crate::News;
+use crate::{News, pieces};
 
 /// Events that may wait for a subscriber.
 pub(crate) const MAX_EVENTS: usize = 2_048;
 /// Bytes of text in them, roughly. One event alone may be larger.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Pieces are joined up to this length: joining copies.
-const MAX_JOINED: usize = 4 * 1024;
 
 /// Why nothing more comes.
 #[derive(Clone, Debug)]
@@ -55,9 +53,11 @@ impl Buffer {
             return false;
         }
         let weight = weight(&news.envelope().event);
-        let joined = state.queue.back().and_then(|last| joined(last.envelope(), news.envelope()));
-        if let (Some(joined), Some(last)) = (joined, state.queue.back_mut()) {
-            *last = News::new(joined);
+        let last = state.queue.back_mut().filter(|last| pieces::follows(last.envelope(), news.envelope()));
+        if let Some(last) = last {
+            let mut both = last.envelope().clone();
+            pieces::join(&mut both, news.envelope());
+            *last = News::new(both);
         } else if !state.queue.is_empty()
             && (state.queue.len() >= MAX_EVENTS || state.bytes.saturating_add(weight) > MAX_BYTES)
         {
@@ -111,10 +111,6 @@ fn too_slow() -> ApiError {
 fn weight(event: &Event) -> usize {
     let base = 256;
     base + match event {
-        Event::TextDelta(d) => d.text.len(),
-        Event::ReasoningDelta(d) => d.text.len(),
-        Event::ToolInputDelta(d) => d.text.len(),
-        Event::ToolOutputDelta(d) => d.text.len(),
         Event::StepSnapshot(s) => s.blocks.iter().map(|block| block.text.len()).sum(),
         Event::TextDone(d) => d.text.len(),
         Event::ReasoningDone(d) => d.block.text.len(),
@@ -122,47 +118,6 @@ fn weight(event: &Event) -> usize {
         Event::ToolDone(d) => d.output.len() + d.diffs.iter().map(|diff| diff.text.len()).sum::<usize>(),
         Event::ToolError(e) => e.error.len(),
         Event::ApprovalAsked(a) => a.diff.as_ref().map_or(0, |diff| diff.text.len()) * 2,
-        _ => 0,
+        _ => pieces::text_of(event).map_or(0, str::len),
     }
-}
-
-/// Two pieces of one block as one, where they follow each other.
-fn joined(last: &Envelope, next: &Envelope) -> Option<Envelope> {
-    if (&last.run, last.step, &last.agent) != (&next.run, next.step, &next.agent) {
-        return None;
-    }
-    let follows = |offset: u64, text: &str, next_offset: u64, next_text: &str| {
-        offset + text.len() as u64 == next_offset && text.len() + next_text.len() <= MAX_JOINED
-    };
-    let mut both = match (&last.event, &next.event) {
-        (Event::TextDelta(a), Event::TextDelta(b))
-            if a.index == b.index && follows(a.offset, &a.text, b.offset, &b.text) =>
-        {
-            last.clone()
-        }
-        (Event::ReasoningDelta(a), Event::ReasoningDelta(b))
-            if a.index == b.index && follows(a.offset, &a.text, b.offset, &b.text) =>
-        {
-            last.clone()
-        }
-        (Event::ToolInputDelta(a), Event::ToolInputDelta(b))
-            if a.index == b.index && follows(a.offset, &a.text, b.offset, &b.text) =>
-        {
-            last.clone()
-        }
-        (Event::ToolOutputDelta(a), Event::ToolOutputDelta(b))
-            if a.call_id == b.call_id && follows(a.offset, &a.text, b.offset, &b.text) =>
-        {
-            last.clone()
-        }
-        _ => return None,
-    };
-    match (&mut both.event, &next.event) {
-        (Event::TextDelta(a), Event::TextDelta(b)) => a.text.push_str(&b.text),
-        (Event::ReasoningDelta(a), Event::ReasoningDelta(b)) => a.text.push_str(&b.text),
-        (Event::ToolInputDelta(a), Event::ToolInputDelta(b)) => a.text.push_str(&b.text),
-        (Event::ToolOutputDelta(a), Event::ToolOutputDelta(b)) => a.text.push_str(&b.text),
-        _ => {}
-    }
-    Some(both)
 }

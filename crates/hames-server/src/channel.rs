@@ -3,19 +3,25 @@
 //! The recorder (or, for a session another process writes, whoever reads its log) puts events in; under one lock they
 //! reach the glance, the questions and every subscriber's buffer. A subscriber registers under the same lock, so that it
 //! knows exactly which events it has to read from the log and which will come by themselves.
+//!
+//! Live pieces that come close together wait a moment here and are handed on as one, the same to all; whatever else passes
+//! goes at once, behind what waits.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use hames_agent::Watch;
 use hames_protocol::api::{ApiError, OpenRun};
 use hames_protocol::{Approver, Envelope, RunId, SessionId};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::buffer::Buffer;
 use crate::desk::Desk;
 use crate::glance::Glance;
+use crate::pieces::{EVERY, Held, text_of};
 use crate::{Counts, News};
 
 struct Live {
@@ -23,7 +29,43 @@ struct Live {
     last_seq: u64,
     glance: Glance,
     subscribers: Vec<Arc<Buffer>>,
+    /// Live pieces that subscribers are still to get.
+    held: Held,
+    /// Whether a task sees to it that they do.
+    is_timed: bool,
     closed: bool,
+}
+
+impl Live {
+    /// Hands an event on to whoever watches, or keeps it for a moment; says whether a task has to see to the latter.
+    fn hand_on(&mut self, envelope: &Envelope, now: Instant) -> bool {
+        if self.subscribers.is_empty() {
+            return false;
+        }
+        if text_of(&envelope.event).is_none() {
+            self.release(now);
+            self.held.begin_anew();
+            self.push(&News::new(envelope.clone()));
+            return false;
+        }
+        self.held.keep(envelope, now);
+        if self.held.due().is_some_and(|due| due <= now) {
+            self.release(now);
+            return false;
+        }
+        !std::mem::replace(&mut self.is_timed, true)
+    }
+
+    /// Hands on what is held.
+    fn release(&mut self, now: Instant) {
+        for piece in self.held.release(now) {
+            self.push(&News::new(piece));
+        }
+    }
+
+    fn push(&mut self, news: &News) {
+        self.subscribers.retain(|subscriber| subscriber.push(news));
+    }
 }
 
 /// What subscribers of a session are told.
@@ -39,12 +81,23 @@ pub(crate) struct Channel {
     /// Told when somebody comes or goes.
     pub(crate) watchers: Notify,
     counts: Arc<watch::Sender<Counts>>,
+    /// Where its tasks run: events come from threads of tools as well.
+    runtime: Handle,
+    me: Weak<Channel>,
 }
 
 impl Channel {
-    pub(crate) fn new(session: SessionId, last_seq: u64, counts: Arc<watch::Sender<Counts>>) -> Self {
-        let live = Live { last_seq, glance: Glance::default(), subscribers: Vec::new(), closed: false };
-        Self {
+    /// A channel whose tasks run in the runtime of whoever makes it.
+    pub(crate) fn new(session: SessionId, last_seq: u64, counts: Arc<watch::Sender<Counts>>) -> Arc<Self> {
+        let live = Live {
+            last_seq,
+            glance: Glance::default(),
+            subscribers: Vec::new(),
+            held: Held::default(),
+            is_timed: false,
+            closed: false,
+        };
+        Arc::new_cyclic(|me| Self {
             session,
             live: Mutex::new(live),
             desk: Arc::default(),
@@ -52,7 +105,9 @@ impl Channel {
             ready: AtomicBool::new(false),
             watchers: Notify::new(),
             counts,
-        }
+            runtime: Handle::current(),
+            me: me.clone(),
+        })
     }
 
     fn locked(&self) -> MutexGuard<'_, Live> {
@@ -116,8 +171,10 @@ impl Channel {
 
     /// Hands events on. Durable ones that passed before are left out.
     pub(crate) fn publish(&self, batch: &[Envelope]) {
+        let now = Instant::now();
         let mut live = self.locked();
         let waited = live.glance.waits();
+        let mut has_to_be_timed = false;
         for envelope in batch {
             if let Some(seq) = envelope.seq {
                 if seq <= live.last_seq {
@@ -127,13 +184,13 @@ impl Channel {
             }
             live.glance.take_in(envelope);
             self.desk.take_in(envelope);
-            if !live.subscribers.is_empty() {
-                let news = News::new(envelope.clone());
-                live.subscribers.retain(|subscriber| subscriber.push(&news));
-            }
+            has_to_be_timed |= live.hand_on(envelope, now);
         }
         let waits = live.glance.waits();
         drop(live);
+        if has_to_be_timed {
+            self.runtime.spawn(release_in_time(self.me.clone()));
+        }
         if waits != waited {
             self.counts.send_modify(|counts| {
                 counts.waiting = if waits { counts.waiting + 1 } else { counts.waiting.saturating_sub(1) };
@@ -148,6 +205,8 @@ impl Channel {
         if live.last_seq > cursor {
             return None;
         }
+        // It is in the snapshots already.
+        live.release(Instant::now());
         if live.closed {
             buffer.end(None);
         } else {
@@ -157,7 +216,24 @@ impl Channel {
     }
 
     pub(crate) fn unregister(&self, buffer: &Arc<Buffer>) {
-        self.locked().subscribers.retain(|other| !Arc::ptr_eq(other, buffer));
+        let mut live = self.locked();
+        live.subscribers.retain(|other| !Arc::ptr_eq(other, buffer));
+        if live.subscribers.is_empty() {
+            live.held = Held::default();
+        }
+    }
+
+    /// Hands on what is held and due. Gives when to look again; `None` where nothing is held.
+    fn release_due(&self) -> Option<Instant> {
+        let (mut live, now) = (self.locked(), Instant::now());
+        if live.held.due().is_some_and(|due| due <= now) {
+            live.release(now);
+            // While a stream goes on, one task sees to all of it.
+            return Some(now + EVERY);
+        }
+        let due = live.held.due();
+        live.is_timed = due.is_some();
+        due
     }
 
     /// Takes in what passed before the channel was there, where nothing of it is known yet; nobody is told of it.
@@ -176,6 +252,7 @@ impl Channel {
     pub(crate) fn close(&self, why: Option<ApiError>) {
         let mut live = self.locked();
         live.closed = true;
+        live.release(Instant::now());
         live.subscribers.drain(..).for_each(|subscriber| subscriber.end(why.clone()));
         let waits = live.glance.waits();
         live.glance = Glance::default();
@@ -186,6 +263,13 @@ impl Channel {
     }
 }
 
+/// Lets live pieces go on in time, until none are held.
+async fn release_in_time(channel: Weak<Channel>) {
+    while let Some(at) = channel.upgrade().and_then(|channel| channel.release_due()) {
+        tokio::time::sleep_until(at).await;
+    }
+}
+
 #[async_trait]
 impl Watch for Channel {
     async fn see(&self, batch: &[Envelope]) {
@@ -193,5 +277,90 @@ impl Watch for Channel {
     }
     fn glimpse(&self, live: Envelope) {
         self.publish(&[live]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hames_protocol::{Event, StepStart, TextDelta};
+
+    use super::*;
+
+    fn channel() -> Arc<Channel> {
+        Channel::new("s".into(), 0, Arc::new(watch::Sender::new(Counts::default())))
+    }
+
+    fn step_start(seq: u64) -> Envelope {
+        let start = StepStart {
+            number: 1,
+            fingerprint: String::new(),
+            bytes: 0,
+            changed_at: None,
+            changed_why: "first".into(),
+            input_estimate: None,
+        };
+        Envelope { seq: Some(seq), ..Envelope::detached(1, start.into()) }
+    }
+
+    fn step_done(seq: u64) -> Envelope {
+        Envelope { seq: Some(seq), ..Envelope::detached(1, Event::step_done_for_tests("stop")) }
+    }
+
+    fn piece(offset: u64, text: &str) -> Envelope {
+        Envelope::detached(1, Event::TextDelta(TextDelta { index: 0, offset, text: text.into() }))
+    }
+
+    /// What waits for a subscriber: the seq of a durable event, the text of a piece.
+    async fn taken(buffer: &Buffer) -> Vec<String> {
+        let wait = Duration::from_secs(60);
+        let news = tokio::time::timeout(wait, buffer.take()).await.map_or_else(|_| Default::default(), Result::unwrap);
+        let shown = |news: &News| {
+            let envelope = news.envelope();
+            envelope.seq.map_or_else(|| text_of(&envelope.event).unwrap_or("?").to_owned(), |seq| seq.to_string())
+        };
+        news.iter().map(shown).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pieces_that_come_together_go_together_and_ahead_of_what_is_durable() {
+        let (channel, first, second) = (channel(), Arc::default(), Arc::default());
+        channel.register(&first, 0).unwrap();
+        channel.register(&second, 0).unwrap();
+        channel.publish(&[step_start(1), piece(0, "a")]);
+        assert_eq!(taken(&first).await, ["1", "a"], "the first goes at once");
+        let began = Instant::now();
+        channel.publish(&[piece(1, "b")]);
+        channel.publish(&[piece(2, "c"), piece(3, "d")]);
+        assert_eq!((taken(&first).await, began.elapsed()), (vec!["bcd".to_owned()], EVERY));
+        channel.publish(&[piece(4, "e"), step_done(2)]);
+        assert_eq!((taken(&first).await, began.elapsed()), (vec!["e".to_owned(), "2".to_owned()], EVERY));
+        assert_eq!(taken(&first).await, [""; 0]);
+        assert_eq!(taken(&second).await, ["1", "abcde", "2"], "who reads later gets the same, joined once more");
+        assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0, "nobody wakes for nothing");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_while_pieces_wait_has_them_in_the_snapshot_and_nobody_has_them_twice() {
+        let (channel, first, second) = (channel(), Arc::default(), Arc::default());
+        channel.register(&first, 0).unwrap();
+        channel.publish(&[step_start(1), piece(0, "a"), piece(1, "b")]);
+        let snapshots = channel.register(&second, 1).unwrap();
+        let Event::StepSnapshot(snapshot) = &snapshots[0].envelope().event else { panic!("no snapshot") };
+        assert_eq!(snapshot.blocks[0].text, "ab");
+        channel.publish(&[piece(2, "c")]);
+        assert_eq!(taken(&first).await, ["1", "ab"]);
+        assert_eq!((taken(&first).await, taken(&second).await), (vec!["c".to_owned()], vec!["c".to_owned()]));
+        // What waits for somebody who goes is nobody's; whoever comes next has it in the snapshot.
+        channel.publish(&[piece(3, "d"), piece(4, "e")]);
+        channel.unregister(&first);
+        channel.unregister(&second);
+        let third = Arc::default();
+        let snapshots = channel.register(&third, 1).unwrap();
+        let Event::StepSnapshot(snapshot) = &snapshots[0].envelope().event else { panic!("no snapshot") };
+        assert_eq!(snapshot.blocks[0].text, "abcde");
+        channel.publish(&[step_done(2)]);
+        assert_eq!(taken(&third).await, ["2"]);
     }
 }

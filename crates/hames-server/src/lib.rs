@@ -20,6 +20,7 @@ mod inbox;
 mod ledger;
 mod mentions;
 mod names;
+mod pieces;
 mod refusal;
 mod rows;
 mod subscription;
@@ -28,3 +29,9 @@ mod view;
 pub use host::{Host, PreparedRun, RunJob};
 pub use hub::{Counts, Hub, HubOptions};
 pub use subscription::{News, Subscription};
+
+/// Cases of a property: 64, or as many as `HAMES_PROPTEST_CASES` says.
+#[cfg(test)]
+pub(crate) fn cases() -> u32 {
+    std::env::var("HAMES_PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(64)
+}

@@ -191,7 +191,7 @@ impl Inner {
             if self.is_stopping() && *self.stopped.borrow() {
                 return None;
             }
-            let channel = Arc::new(Channel::new(id.clone(), last_seq, Arc::clone(&self.counts)));
+            let channel = Channel::new(id.clone(), last_seq, Arc::clone(&self.counts));
             let (mailbox, jobs) = mpsc::channel(MAILBOX);
             let actor = Actor::new(Arc::clone(self), id.clone(), Arc::clone(&channel));
             tokio::spawn(actor.live(jobs));

@@ -136,7 +136,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "/v1/sessions/{id}/events",
         "follow_events",
         Answer::Events,
-        "The events of a session behind a seq, the open step so far, then what happens.",
+        "The events of a session behind a seq, the open step so far, then what happens. Pieces of a block that come close \
+         together come as one; offset says where each belongs.",
     )
     .query(&[number(
         "after",
