@@ -9,8 +9,9 @@ use std::time::Duration;
 use hames_protocol::{Envelope, Event};
 use tokio::time::Instant;
 
-/// Between two frames of live pieces. Screens are drawn no more often, and a model that is read along with is slower.
-pub(crate) const EVERY: Duration = Duration::from_millis(16);
+/// Between two frames of live pieces. Screens are drawn no more often, and a model whose pieces
+/// can be told apart is slower.
+pub(crate) const EVERY: Duration = Duration::from_millis(33);
 /// Text that waits at most, in bytes: a large piece is worth a frame of its own.
 const MAX_HELD: usize = 16 * 1024;
 /// Pieces are joined up to this length, in bytes.
