@@ -348,6 +348,11 @@ impl App {
     /// Names the session that the next message makes.
     pub(super) fn new_session(&mut self, name: Option<String>, now: u64, effects: &mut Vec<Effect>) {
         self.show(None, now, effects);
+        // Whoever asks for a new one does not go on with another.
+        self.face.last = None;
+        if let Some(name) = &name {
+            self.face.notice = Some(format!("Your first message makes the session \"{name}\"."));
+        }
         self.upkeep.name = name;
     }
 

@@ -285,3 +285,55 @@ fn every_size_is_drawn_and_build_is_never_missing_where_there_is_a_status_line()
         }
     }
 }
+
+#[test]
+fn a_hit_of_a_search_is_shown_however_far_back_it_is() {
+    let mut app = shown(None);
+    let said = |seq: u64| {
+        let text = if seq == 40 { "the needle".to_owned() } else { format!("number {seq}") };
+        news("s2", seq, Event::TextDone(hames_protocol::TextDone { index: 0, text, cut: None }))
+    };
+    let show = Effect::ShowAt { session: "s2".into(), seq: 40, words: "needle".into() };
+    let mut effects = vec![show];
+    app.settle(0, &mut effects);
+    // Pages come until the event is there, and no further ones.
+    let mut pages = 0;
+    loop {
+        let page = asked(&effects).into_iter().find_map(|(ticket, request)| match request {
+            Request::Page { before, .. } => Some((ticket, before)),
+            _ => None,
+        });
+        let Some((ticket, before)) = page else { break };
+        pages += 1;
+        let end = before.unwrap_or(2_001);
+        let from = end.saturating_sub(400).max(1);
+        let events = (from..end).map(said).collect();
+        let answer = Answer::Page(LogPage { events, older: from > 1, newer: false });
+        effects = app.update(Input::Reply(ticket, Ok(answer)), 0);
+    }
+    assert_eq!(pages, 5);
+    let now = screen(&mut app, 60, 20, 0);
+    assert!(now.contains("the needle") && now.contains("Find: needle"), "{now}");
+    // It was there already: nothing is read again, and another place is shown.
+    let mut effects = vec![Effect::ShowAt { session: "s2".into(), seq: 900, words: String::new() }];
+    app.settle(0, &mut effects);
+    assert_eq!(asked(&effects), []);
+    let now = screen(&mut app, 60, 20, 0);
+    assert!(now.contains("number 900"), "{now}");
+}
+
+#[test]
+fn what_a_layer_gives_back_is_in_the_prompt_of_its_session() {
+    let mut app = shown(None);
+    let mut effects = vec![Effect::Draft("s1".into(), "say it again".into()), Effect::New(Some("bed".into()))];
+    app.settle(0, &mut effects);
+    let now = screen(&mut app, 70, 12, 0);
+    assert!(now.contains("Your first message makes the session \"bed\"."), "{now}");
+    assert!(!now.contains("Enter goes on with"), "{now}");
+    app.update(key(KeyCode::Left), 0);
+    assert!(!screen(&mut app, 70, 12, 0).contains("say it again"));
+    let mut effects = vec![Effect::Show(Some("s1".into()))];
+    app.settle(0, &mut effects);
+    app.update(key(KeyCode::Left), 0);
+    assert!(screen(&mut app, 70, 12, 0).contains("say it again"));
+}

@@ -44,6 +44,7 @@ impl<P: Purpose> Form<P> {
 
     /// The same with the line given already, as by a command with its argument; closed again where that is all.
     pub(super) fn given(mut self, line: &str, cx: &mut Cx<'_>) -> Option<Self> {
+        self.ask.write(line);
         self.give(line.trim().to_owned(), cx).then_some(self)
     }
 
@@ -81,7 +82,7 @@ impl<P: Purpose> Layer for Form<P> {
                 Outcome::Closed
             }
             Err(error) => {
-                self.ask.refuse(error.to_string());
+                self.ask.refuse(format!("Not done: {error}"));
                 Outcome::Taken
             }
         }

@@ -223,7 +223,9 @@ impl Layer for Sessions {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position> {
-        let title = if self.is_all { "Sessions of all folders" } else { "Sessions of this folder" };
+        // The rows are those of before until the others are there.
+        let title =
+            if self.shown.unwrap_or(self.is_all) { "Sessions of all folders" } else { "Sessions of this folder" };
         let inner = frame(area, buf, sight, title);
         let more = self.about(sight).filter(|_| inner.height >= ROOM_FOR_MORE);
         let rows = Rect { height: inner.height - u16::from(more.is_some()), ..inner };

@@ -19,15 +19,17 @@ impl Talk {
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) {
         let area = area.intersection(buf.area);
         let theme = *sight.theme;
+        self.stage.begin(area.width, theme);
+        if !area.is_empty() {
+            self.arrive();
+        }
         self.continue_find();
         let (area, find) = self.find_area(area);
         self.area = area;
         self.drawn.clear();
-        self.stage.begin(area.width, theme);
         if area.is_empty() || self.len() == 0 {
             return;
         }
-        self.arrive();
         let height = usize::from(area.height);
         let top = self.top(height);
         let selected = self.selected_span();

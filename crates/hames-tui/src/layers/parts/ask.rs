@@ -45,6 +45,11 @@ impl Ask {
         self
     }
 
+    /// Another answer to begin with.
+    pub(crate) fn write(&mut self, answer: &str) {
+        self.field = Field::new(answer);
+    }
+
     /// The answer goes where a ticket says; until then nothing is written. `doing` says what is done meanwhile.
     pub(crate) fn wait(&mut self, ticket: Ticket, doing: &'static str) {
         self.refusal = None;

@@ -1,5 +1,6 @@
 //! A line to write into.
 
+use hames_protocol::is_unprintable;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
@@ -23,7 +24,8 @@ pub(crate) enum Edited {
     Changed,
 }
 
-/// Text of one line, and a cursor in it. A paste is joined into the line; control characters are left out.
+/// Text of one line, and a cursor in it. A paste is joined into the line; characters that rule a terminal or turn the
+/// direction are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Field {
     text: String,
@@ -44,8 +46,9 @@ impl Field {
     }
 
     fn insert(&mut self, text: &str) {
-        for c in clean(text).chars() {
-            let c = if c == '\n' || c == '\t' { ' ' } else { c };
+        let spaced = clean(text).into_owned();
+        let spaced = spaced.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c });
+        for c in spaced.filter(|c| !is_unprintable(*c)) {
             if self.text.len() + c.len_utf8() > MAX_BYTES {
                 return;
             }

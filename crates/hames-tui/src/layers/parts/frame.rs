@@ -8,7 +8,7 @@ use super::{cut_to, line};
 use crate::Sight;
 
 /// Columns a dialog has at most: longer lines are hard to read.
-const DIALOG_WIDTH: u16 = 76;
+const DIALOG_WIDTH: u16 = 80;
 
 /// Draws a frame and gives the area within. An area that has no room for one is used whole.
 pub(crate) fn frame(area: Rect, buf: &mut Buffer, sight: Sight<'_>, title: &str) -> Rect {

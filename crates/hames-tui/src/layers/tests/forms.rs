@@ -63,6 +63,18 @@ fn a_name_is_given_refused_and_mended() {
 }
 
 #[test]
+fn a_line_that_a_command_gave_is_done_at_once_and_stays_to_be_mended() {
+    let mut stand = Stand::default();
+    let mut layer = Rename::form(&row("s1", "mend the lathe")).given(" gears ", &mut stand.cx()).unwrap();
+    let (ticket, request) = one(&mut stand);
+    assert_eq!(request, Request::Rename(s1(), "gears".into()));
+    layer.answer(ticket, refusal(ApiErrorCode::NameTaken, "there is one already"), &mut stand.cx());
+    let shown = stand.screen(&mut layer, 80, 22);
+    assert!(shown.contains("›  gears") && shown.contains("Not done: there is one already"), "{shown}");
+    assert!(Rename::form(&row("s1", "x")).given("x", &mut stand.cx()).is_none(), "nothing to do");
+}
+
+#[test]
 fn the_same_name_or_folder_asks_nothing() {
     let mut stand = Stand::default();
     assert_eq!(went(&stand.give(&mut Rename::form(&row("s1", "x")), &key(KeyCode::Enter))), "closed");
@@ -99,7 +111,7 @@ fn an_export_says_where_it_is() {
     assert!(stand.screen(&mut layer, 80, 22).contains("writing …"));
     let why = "/home/ada/lathe/mend-the-lathe.jsonl cannot be written: File exists";
     layer.answer(*ticket, refusal(ApiErrorCode::Unknown, why), &mut stand.cx());
-    assert!(stand.screen(&mut layer, 80, 22).contains("File exists"));
+    assert!(stand.screen(&mut layer, 80, 22).contains("Not done: /home/ada/lathe/mend-the-lathe.jsonl"));
     stand.give(&mut layer, &key(KeyCode::Enter));
     let [Effect::SaveExport(again, ..)] = &effects(&mut stand)[..] else { panic!() };
     assert_eq!(

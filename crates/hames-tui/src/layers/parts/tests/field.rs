@@ -44,7 +44,7 @@ fn keys_edit_whole_characters_and_words() {
 #[test]
 fn a_paste_becomes_one_line_without_control_characters_and_has_an_end() {
     let mut field = Field::default();
-    assert_eq!(give(&mut field, &Input::Paste("a\nb\tc\u{1b}[31md\u{7}".into())), Edited::Changed);
+    assert_eq!(give(&mut field, &Input::Paste("a\nb\tc\u{1b}[31md\u{7}\u{202e}".into())), Edited::Changed);
     assert_eq!(field.text(), "a b cd");
     give(&mut field, &Input::Paste("長".repeat(100_000)));
     assert!(field.text().len() <= 4096);
