@@ -50,7 +50,7 @@ pub(crate) struct Overflow {
     pub(crate) requested: Option<u64>,
     /// Of those, the input.
     pub(crate) input: Option<u64>,
-    /// Whether it was too much to take in at all, in bytes: that says nothing about the window.
+    /// Whether it was too much to take in at all, in bytes or messages: that says nothing about the window.
     pub(crate) is_of_bytes: bool,
 }
 
@@ -130,15 +130,12 @@ impl Overflow {
         // What an unexplained refusal states is of something else.
         let is_stated = failure.class == ErrorClass::ContextOverflow;
         let number = |number: Option<u64>| number.filter(|_| is_stated);
-        let has_words =
-            failure.provider_message.is_some() || stated.code.is_some() || failure.message.contains("web page");
-        let is_of_bytes = failure.status == Some(413) && stated.limit_tokens.is_none() && has_words;
         Self {
             failure: failure.clone(),
             limit: number(stated.limit_tokens),
             requested: number(stated.requested_tokens),
             input: number(stated.input_tokens),
-            is_of_bytes,
+            is_of_bytes: stated.not_in_tokens,
         }
     }
 
@@ -283,18 +280,20 @@ mod tests {
 
     #[test]
     fn without_a_number_the_window_is_less_than_what_was_refused() {
-        let overflow = |status, limit, words: Option<&str>| {
-            let failure = refused(ErrorClass::ContextOverflow, status, [limit, None, None]);
-            Overflow::of_failure(&Failure { provider_message: words.map(str::to_owned), ..failure })
+        let overflow = |status, limit, not_in_tokens| {
+            let mut failure = refused(ErrorClass::ContextOverflow, status, [limit, None, None]);
+            failure.stated = failure.stated.map(|stated| Box::new(Stated { not_in_tokens, ..*stated }));
+            Overflow::of_failure(&failure)
         };
         let less = Some(Limit { tokens: 28_500, how: "estimated" });
-        assert_eq!(overflow(400, None, None).shrunk(&SENT, true), less);
-        assert_eq!(overflow(413, None, None).shrunk(&SENT, true), less, "nobody says that it is bytes");
-        assert_eq!(overflow(413, None, Some("body too large")).shrunk(&SENT, true), None, "bytes are no tokens");
-        assert_eq!(overflow(413, None, Some("body too large")).shrunk(&SENT, false), less);
-        assert_eq!(overflow(400, Some(32_000), None).shrunk(&SENT, true), None);
+        assert_eq!(overflow(400, None, false).shrunk(&SENT, true), less);
+        assert_eq!(overflow(413, None, false).shrunk(&SENT, true), less, "nobody says that it is bytes");
+        assert_eq!(overflow(413, None, true).shrunk(&SENT, true), None, "bytes are no tokens");
+        assert_eq!(overflow(400, None, true).shrunk(&SENT, true), None, "whatever the status");
+        assert_eq!(overflow(413, None, true).shrunk(&SENT, false), less);
+        assert_eq!(overflow(400, Some(32_000), false).shrunk(&SENT, true), None);
         let tiny = Sent { input: 900, ..EARLY };
-        assert_eq!(overflow(400, None, None).shrunk(&tiny, true), None);
+        assert_eq!(overflow(400, None, false).shrunk(&tiny, true), None);
     }
 
     #[test]

@@ -149,6 +149,8 @@ impl Place {
             ..Stated::default()
         };
         sizes::state(class, envelope, &mut stated);
+        let is_overflow = class == ErrorClass::ContextOverflow;
+        stated.not_in_tokens = is_overflow && stated.limit_tokens.is_none() && refusal.is_not_in_tokens();
         let retry_after_ms = delay.and_then(|d| u64::try_from(d.as_millis()).ok());
         let known = Known { class, words: &envelope.words, stated: &stated, retry_after_ms };
         let mut failure = self.explained(&known, envelope, (status != 0).then_some(status));

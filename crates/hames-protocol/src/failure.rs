@@ -146,6 +146,10 @@ pub struct Stated {
     /// Those of them that were the input, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
+    /// Whether what does not fit is counted in something else than tokens: bytes of the body, messages. It says nothing
+    /// about the window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_in_tokens: bool,
     /// Whether the server is still loading its model: it will answer, but not within seconds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_loading: bool,

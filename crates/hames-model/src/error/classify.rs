@@ -144,16 +144,33 @@ impl Refusal<'_> {
     }
 
     fn is_overflow(&self) -> bool {
-        if !matches!(self.status, 0 | 400 | 413 | 422) || self.says(OVERFLOW_VETO) {
+        let names_another = |param: &str| OTHER_PARAMETERS.iter().any(|other| param.starts_with(other));
+        let of_another = self.body.param.as_deref().is_some_and(names_another);
+        if !matches!(self.status, 0 | 400 | 413 | 422) || of_another || self.says(OVERFLOW_VETO) {
             return false;
         }
-        let of_input = self.body.param.as_deref().is_some_and(|p| p.starts_with("messages") || p.starts_with("input"));
-        let text_too_long = of_input && self.has(&["string_above_max_length"]);
         self.status == 413
-            || text_too_long
+            || self.is_too_long_a_list()
+            || self.says(BODY_WORDS)
             || self.has(OVERFLOW_CODES)
             || self.says(OVERFLOW_WORDS)
             || self.sounds_too_long()
+    }
+
+    /// A message with too many characters, or too many messages.
+    fn is_too_long_a_list(&self) -> bool {
+        let of_input = self.body.param.as_deref().is_some_and(|p| p.starts_with("messages") || p.starts_with("input"));
+        let of_all = self.body.param.as_deref().is_some_and(|p| matches!(p, "messages" | "input"));
+        (of_input && self.has(&["string_above_max_length"])) || (of_all && self.has(&["array_above_max_length"]))
+    }
+
+    /// Whether what did not fit is counted in bytes, characters or messages: nothing is said about the window.
+    pub(crate) fn is_not_in_tokens(&self) -> bool {
+        let says_anything = !self.body.message.is_empty() || self.body.code.is_some() || self.body.page.is_some();
+        let speaks_of_tokens = self.has(OVERFLOW_CODES) && !self.has(&["request_too_large"]);
+        (self.status == 413 && says_anything && !speaks_of_tokens)
+            || self.is_too_long_a_list()
+            || (self.says(BODY_WORDS) && !self.says(&["token"]))
     }
 
     /// A wording nobody has written down yet: something of the input, counted in tokens, is more than may be.

@@ -12,7 +12,7 @@ const MAX_STARTS: usize = 8;
 /// The numbers of one match; those in the same role are added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Numbers {
-    /// `{limit}`.
+    /// `{limit}`, or one less than `{above}`.
     pub(crate) limit: Option<u64>,
     /// `{asked}`, and everything else that is part of it.
     pub(crate) asked: Option<u64>,
@@ -57,6 +57,7 @@ fn matched(pattern: &str, text: &str, mut numbers: Numbers) -> Option<Numbers> {
                 add(&mut numbers.input);
                 add(&mut numbers.asked);
             }
+            "above" => numbers.limit = number.checked_sub(1),
             "excess" => numbers.excess = Some(number),
             _ => {}
         }

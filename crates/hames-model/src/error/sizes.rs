@@ -41,6 +41,11 @@ const WINDOW: &[&str] = &[
     "({asked} tokens) is longer than the model's context length ({limit}",
     "too long: {asked}, model maximum context length: {limit}",
     "({asked} tokens) exceeds the maximum allowed length ({limit}",
+    "({asked} tokens) is too long and exceeds limit of {limit}",
+    "(length {asked}) is longer than the maximum model length of {limit}",
+    "token count is {asked} but model only supports up to {limit}",
+    "number of input tokens {asked} cannot exceed the total tokens limit {limit}",
+    "sequence length of {asked}, but the maximum supported sequence length is just {limit}",
     "input length ({asked}) exceeds model's maximum context length ({limit}",
     "requested tokens ({asked}) exceed context window of {limit}",
     "({asked} tokens) exceeds the available context size ({limit}",
@@ -80,6 +85,7 @@ const WINDOW_ALONE: &[&str] = &[
     "context limit of {limit}",
     "limit of {limit} tokens",
     "maximum of {limit} tokens",
+    "max size: {limit} tokens",
 ];
 
 /// Wordings that name what was asked for alone.
@@ -96,6 +102,8 @@ const ASKED_ALONE: &[&str] = &[
 
 /// Wordings of an output that may not be so long.
 const OUTPUT: &[&str] = &[
+    "({asked}) is too large…at most {limit}",
+    "value of {asked} but the supported range is from {x} (inclusive) to {above} (exclusive)",
     "less than or equal to `{limit}`",
     "less than or equal to {limit}",
     "too large: {asked}…at most {limit}",
@@ -113,6 +121,7 @@ const OUTPUT: &[&str] = &[
     "maximum value is {limit}",
     "maximum is {limit}",
     "limit is {limit}",
+    "must not exceed {limit}",
 ];
 
 /// Wordings of an allowance per minute that is smaller than the request.

@@ -321,6 +321,30 @@ fn refusals_of_every_kind_get_their_class() {
     assert!(count > 250, "{count}");
 }
 
+#[test]
+fn what_is_too_much_in_bytes_or_messages_says_nothing_about_the_window() {
+    let array = r#"{"error":{"message":"Invalid 'messages': array too long.","param":"messages","code":"array_above_max_length"}}"#;
+    let stated = r#"{"error":{"message":"prompt is too long: 9000 tokens > 8192 maximum"}}"#;
+    let limited =
+        r#"{"error":{"code":"tokens_limit_reached","message":"Request body too large. Max size: 8000 tokens."}}"#;
+    for (status, body, in_tokens) in [
+        (413, "<html><head><title>413 Request Entity Too Large</title></head></html>", false),
+        (413, "Payload Too Large", false),
+        (413, r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#, false),
+        (413, "", true),
+        (400, r#"{"error":{"message":"request entity too large","type":"entity.too.large"}}"#, false),
+        (400, array, false),
+        (413, limited, true),
+        (413, stated, true),
+        (400, stated, true),
+        (400, r#"{"message":"Input is too long for requested model."}"#, true),
+    ] {
+        let failure = place().refused(status, &HeaderMap::new(), body.as_bytes());
+        assert_eq!(failure.class, ContextOverflow, "{body}");
+        assert_eq!(!failure.stated.is_some_and(|stated| stated.not_in_tokens), in_tokens, "{status} {body}");
+    }
+}
+
 /// Real error bodies with the class they should get, where somebody has them: as the response, and those that came
 /// within a stream as one.
 #[test]

@@ -342,6 +342,7 @@ pub(crate) const TOO_LARGE_WORDS: &[&str] = &[
     "range of max",
     "must be between",
     "should be between",
+    "the supported range is",
 ];
 
 /// The input does not fit the window.
@@ -357,6 +358,7 @@ pub(crate) const OVERFLOW_CODES: &[&str] = &[
     "model_max_prompt_tokens_exceeded",
     "prompt_too_long",
     "input_too_long",
+    "tokens_limit_reached",
 ];
 pub(crate) const OVERFLOW_WORDS: &[&str] = &[
     "context length",
@@ -403,8 +405,32 @@ pub(crate) const OVERFLOW_WORDS: &[&str] = &[
     "max input tokens",
     "maximum number of input tokens",
     "tokens in request more than max",
+    "maximum model length",
+    "maximum supported sequence length",
+    "max message tokens",
+    "prompt tokens too long",
     "最大长度",
 ];
+/// The body of the request is more than a server or a proxy takes in.
+pub(crate) const BODY_WORDS: &[&str] = &[
+    "entity too large",
+    "payload too large",
+    "content too large",
+    "body too large",
+    "body is too large",
+    "request body exceeds",
+    "body size limit",
+    "maximum body size",
+    "max body size",
+    "maximum request size",
+    "request size limit",
+    "request size exceeds",
+    "payload size exceeds",
+    "length limit exceeded",
+];
+/// Parameters of a request that have limits of their own.
+pub(crate) const OTHER_PARAMETERS: &[&str] =
+    &["stop", "tools", "functions", "tool_choice", "logit_bias", "response_format", "temperature", "metadata"];
 /// What speaks of tokens but not of a window.
 pub(crate) const OVERFLOW_VETO: &[&str] = &[
     "rate limit",

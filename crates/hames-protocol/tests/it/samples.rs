@@ -136,6 +136,7 @@ fn failure() -> Failure {
             limit_tokens: Some(4_096),
             requested_tokens: Some(4_097),
             input_tokens: Some(97),
+            not_in_tokens: true,
             is_loading: true,
         })),
     }
