@@ -69,13 +69,9 @@ impl Compaction {
             CompactionStrategy::PruneThenSummarize => Arc::new(PruneThenSummarize::default()),
         };
         let default = Policy::default();
-        let policy = Policy {
-            auto: settings.auto.unwrap_or(default.auto),
-            trigger: settings.trigger.unwrap_or(default.trigger),
-            landing: settings.landing.unwrap_or(default.landing),
-            strategy,
-        };
-        Self { policy: policy.clamped(), ..Self::default() }
+        let (trigger, landing) = settings.marks();
+        let policy = Policy { auto: settings.auto.unwrap_or(default.auto), trigger, landing, strategy };
+        Self { policy, ..Self::default() }
     }
 }
 
@@ -87,6 +83,8 @@ pub(crate) struct Compacting {
     author: Option<Box<dyn ModelClient>>,
     /// Tokens that the model turned out to take at most.
     limit: Option<u64>,
+    /// Items whose images the last request had no room for.
+    pub(crate) images_left_out: usize,
     /// Tokens that the author of documents turned out to take at most.
     author_limit: Option<u64>,
     /// How often a span was made shorter because its author could not read it.
@@ -104,6 +102,7 @@ impl Compacting {
             config: Compaction::default(),
             author: None,
             limit: None,
+            images_left_out: 0,
             author_limit: None,
             shorter: 0,
             stated_ratio: 0,

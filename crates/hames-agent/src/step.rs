@@ -18,6 +18,9 @@ use crate::retry::Tried;
 use crate::run_loop::LoopCx;
 use pieces::Pieces;
 
+/// An item differs because there is no room for its images any more.
+const IMAGES: &str = "images";
+
 /// What a step came to.
 pub(crate) struct StepOutcome {
     pub(crate) end: StepEnd,
@@ -108,11 +111,22 @@ impl Agent {
             Ok(prepared) => prepared,
             Err(failure) => return Ok(Err(failure)),
         };
-        cx.emit.record(vec![step_start(number, &prepared, sent.estimate)]).await?;
+        let start =
+            StepStart { changed_why: self.changed_why(&prepared), ..step_start(number, &prepared, sent.estimate) };
+        cx.emit.record(vec![start.into()]).await?;
         let answer = self.ask(cx, seed(&prepared), sent).await?;
         let overflow = answer.overflow(sent).map(Box::new);
         let outcome = conclude(cx, answer, self.model.info().price.as_ref()).await?;
         Ok(Ok(StepOutcome { end: overflow.map_or(outcome.end, StepEnd::Overflow), ..outcome }))
+    }
+
+    /// Why the request differs from the one before: the model sees that an item did, and here is known that its images
+    /// went.
+    fn changed_why(&mut self, prepared: &PreparedInfo) -> String {
+        let left_out = self.compacting.window.images_left_out();
+        let before = std::mem::replace(&mut self.compacting.images_left_out, left_out);
+        let went = prepared.changed_why == "item" && left_out > before;
+        if went { IMAGES.to_owned() } else { prepared.changed_why.to_owned() }
     }
 
     /// Sends the prepared request until there is something to record: an answer, a cut, or a failure that is final.
@@ -244,15 +258,15 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-fn step_start(number: u32, prepared: &PreparedInfo, input_estimate: u64) -> Event {
-    Event::StepStart(StepStart {
+fn step_start(number: u32, prepared: &PreparedInfo, input_estimate: u64) -> StepStart {
+    StepStart {
         number,
         fingerprint: prepared.fingerprint.clone(),
         bytes: prepared.bytes,
         changed_at: prepared.changed_at,
         changed_why: prepared.changed_why.to_owned(),
         input_estimate: Some(input_estimate),
-    })
+    }
 }
 
 /// Spreads the waits of clients that fail together: requests differ, so do their fingerprints.

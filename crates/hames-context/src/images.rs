@@ -31,6 +31,11 @@ pub struct ImageRoom {
 }
 
 impl ImageRoom {
+    /// Items whose images were left out the last time.
+    pub fn left_out(&self) -> usize {
+        self.made.len()
+    }
+
     /// The conversation as it is sent.
     pub fn fit(&mut self, items: Vec<Arc<Item>>) -> Vec<Arc<Item>> {
         let first = first_carried(&items);

@@ -151,6 +151,12 @@ impl Window {
         self.fitted.as_deref().unwrap_or(&self.view.items)
     }
 
+    /// Items whose images the next request has no room for. Where it grows between two requests, and nothing was decided
+    /// between them, that is what changed the bytes of the second.
+    pub fn images_left_out(&self) -> usize {
+        if self.view.has_images { self.images.left_out() } else { 0 }
+    }
+
     /// Estimated tokens of what is shown now, tools and system text left aside.
     pub fn tokens(&self) -> u64 {
         self.view.tokens

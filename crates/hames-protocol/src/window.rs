@@ -75,9 +75,11 @@ pub enum Break {
     Nudge,
     /// What is pinned changed, behind a checkpoint.
     Pin,
+    /// There was no room for the oldest images: they go by themselves, without an event.
+    Images,
     /// Tools or system text.
     Head,
-    /// None of these: the oldest images of a conversation go without a decision.
+    /// None of these.
     Other,
 }
 
@@ -99,10 +101,23 @@ pub struct LastRequest {
     pub bytes: u64,
     /// The first byte that differs from the request before.
     pub changed_at: Option<u64>,
-    /// Why, in the model's words: `first`, `appended`, `item`, `head`.
+    /// Why, as its event says it: `first`, `appended`, `item`, `images`, `head`.
     pub changed_why: String,
     /// The decisions since the request before, oldest first: what the change comes from.
     pub causes: Vec<Cause>,
+}
+
+impl LastRequest {
+    /// What changed it before its end, where something did.
+    pub fn changed_by(&self) -> Option<Break> {
+        let decided = self.causes.first().map(|cause| cause.what);
+        match self.changed_why.as_str() {
+            "item" => Some(decided.unwrap_or(Break::Other)),
+            "images" => Some(decided.unwrap_or(Break::Images)),
+            "head" => Some(Break::Head),
+            _ => None,
+        }
+    }
 }
 
 /// Bytes sent since the beginning, and how many of them no cache could have held.
@@ -255,21 +270,17 @@ impl WindowState {
         self.sent.requests += 1;
         self.sent.bytes += start.bytes;
         self.sent.uncached += start.bytes.saturating_sub(start.changed_at.unwrap_or(0));
-        let broken = match start.changed_why.as_str() {
-            "item" => Some(causes.first().map_or(Break::Other, |cause| cause.what)),
-            "head" => Some(Break::Head),
-            _ => None,
-        };
-        if let Some(broken) = broken {
-            *self.sent.breaks.entry(broken.as_str()).or_default() += 1;
-        }
-        self.last_request = Some(LastRequest {
+        let request = LastRequest {
             seq,
             bytes: start.bytes,
             changed_at: start.changed_at,
             changed_why: start.changed_why.clone(),
             causes,
-        });
+        };
+        if let Some(broken) = request.changed_by() {
+            *self.sent.breaks.entry(broken.as_str()).or_default() += 1;
+        }
+        self.last_request = Some(request);
     }
 
     /// Whether an item that stands at this place left the window with everything before it.
@@ -319,6 +330,7 @@ impl Break {
             Break::Externalised => "externalised",
             Break::Nudge => "nudge",
             Break::Pin => "pin",
+            Break::Images => "images",
             Break::Head => "head",
             Break::Other => "other",
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use std::sync::Arc;
 
-use hames_protocol::{BlobSource, BlobStore, Delivery, Effect, MemoryBlobs, Part, RunResult, SessionId};
+use hames_protocol::{BlobSource, BlobStore, Delivery, Effect, Event, MemoryBlobs, Part, RunResult, SessionId};
 use hames_testkit::{ChatRequest, Gate, Provider, Script, Turn};
 use serde_json::{Value, json};
 
@@ -247,6 +247,20 @@ async fn a_session_that_looks_at_many_images_stays_sendable() {
         let (earlier, later) = (earlier.messages(), later.messages());
         assert_eq!(later.starts_with(earlier), at != 20, "{at}");
     }
+    // The report names what changed it, and counts it once.
+    let whys: Vec<String> = hames
+        .log
+        .events()
+        .iter()
+        .filter_map(|envelope| match &envelope.event {
+            Event::StepStart(start) => Some(start.changed_why.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(whys.iter().filter(|why| *why == "images").count(), 1, "{whys:?}");
+    assert_eq!(whys[21], "images");
+    let sent = hames.session.window().sent.clone();
+    assert_eq!(sent.breaks, [("images", 1)].into());
     let last = body_of(requests.last().unwrap());
     assert!(last.contains("this is p0\\n[it was shown here; it is no longer sent."), "{last}");
 }

@@ -191,12 +191,8 @@ impl Window {
 }
 
 fn request(last: &hames_protocol::LastRequest) -> ReportRequest {
-    let cause = last.causes.first().filter(|_| last.changed_why == "item");
-    let changed_by = match last.changed_why.as_str() {
-        "item" => Some(cause.map_or(hames_protocol::Break::Other, |cause| cause.what)),
-        "head" => Some(hames_protocol::Break::Head),
-        _ => None,
-    };
+    let changed_by = last.changed_by();
+    let cause = last.causes.first().filter(|cause| changed_by == Some(cause.what));
     ReportRequest {
         event: last.seq,
         bytes: last.bytes,

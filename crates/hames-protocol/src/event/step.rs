@@ -18,7 +18,7 @@ body! {
         bytes: u64,
         /// Offset of the first byte that differs from the request before.
         #[serde(default, skip_serializing_if = "Option::is_none")] changed_at: Option<u64>,
-        /// Why: `first`, `appended`, `item`, `head`.
+        /// Why: `first`, `appended`, `item`, `images` (an item, of which images are sent no more), `head`.
         changed_why: String,
         /// Tokens of the input as estimated, before any correction.
         #[serde(default, skip_serializing_if = "Option::is_none")] input_estimate: Option<u64>,

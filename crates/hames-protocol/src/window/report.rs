@@ -170,7 +170,7 @@ pub struct ReportRequest {
     /// The first byte that differs from the request before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_at: Option<u64>,
-    /// `first`, `appended`, `item` or `head`.
+    /// `first`, `appended`, `item`, `images` or `head`.
     pub changed_why: String,
     /// The decision that changed it, where it changed before its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
