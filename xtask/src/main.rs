@@ -12,6 +12,7 @@ mod report;
 mod snapshot;
 mod soak;
 mod test;
+mod window;
 
 use anyhow::{Result, bail};
 
@@ -30,6 +31,7 @@ cargo xtask COMMAND
               what Hames costs beside a bare client, and beside any peer given; writes bench/reports/bench.json
   large       what a home with a gigabyte of history costs: pages, searches, 200 sessions at once; some minutes and two
               gigabytes of disk (HAMES_BENCH_MB makes it smaller); writes bench/reports/large.json
+  window      what long sessions cost and how they go, held to its limits; some minutes; writes bench/reports/window.json
   soak [--seed N] [--minutes N] [SUITE ...] [fuzz [TARGET ...]]
               the full numbers: deaths, faults, properties, a minute of each fuzz target; about 45 minutes; writes
               bench/reports/soak.json where no suite is named. `soak --minutes 20 fuzz` fuzzes for 20 minutes each and
@@ -45,6 +47,7 @@ fn main() -> Result<()> {
         Some("local-model") => local_model::run(&args.collect::<Vec<_>>()),
         Some("snapshot") => snapshot::run(&args.collect::<Vec<_>>()),
         Some("soak") => soak::run(&args.collect::<Vec<_>>()),
+        Some("window") => window::run(),
         Some("large") => large::run(),
         Some("bench") if cfg!(feature = "tokens") => bench::run(&args.collect::<Vec<_>>()),
         Some("bench") => with_tokens(&args.collect::<Vec<_>>()),

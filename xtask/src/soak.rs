@@ -198,7 +198,7 @@ impl Suite {
 }
 
 /// Names a folder of the shared test data, unless the environment names another or it is not there.
-fn given(command: &mut Command, variable: &str, name: &str) {
+pub(crate) fn given(command: &mut Command, variable: &str, name: &str) {
     let folder: PathBuf = root().join("../shared").join(name);
     if std::env::var_os(variable).is_none() && folder.is_dir() {
         command.env(variable, folder);
@@ -212,7 +212,7 @@ fn count(said: &str, what: &str) -> u64 {
 }
 
 /// The lines that the tests appended.
-fn lines(path: &Path) -> Result<Vec<Value>> {
+pub(crate) fn lines(path: &Path) -> Result<Vec<Value>> {
     let text = std::fs::read_to_string(path)?;
     text.lines().map(|line| serde_json::from_str(line).context("a test appended what is no JSON")).collect()
 }

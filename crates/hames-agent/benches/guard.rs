@@ -1,12 +1,13 @@
-//! What the guard costs for each token that streams: `cargo bench -p hames-agent --bench guard`.
-
-#![allow(clippy::print_stdout)] // a measurement prints its figures
+//! What the guard costs for each token that streams: `cargo bench -p hames-agent --bench guard`; `cargo xtask window` keeps
+//! the figures and holds them to their limits.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use hames_agent::Guard;
 use hames_protocol::{Delta, GuardLevel, GuardSettings};
+use hames_testkit::counted;
+use serde_json::json;
 
 /// Tokens of each stream.
 const TOKENS: usize = 200_000;
@@ -44,6 +45,8 @@ fn main() {
             })
             .collect();
         figures.sort_by(f64::total_cmp);
-        println!("{name:<21} {:>6.0} ns for a token", figures[ROUNDS / 2]);
+        counted(
+            &json!({"figure": "guard", "of": name, "ns_per_token": figures[ROUNDS / 2].round(), "limit_ns": 1_000}),
+        );
     }
 }

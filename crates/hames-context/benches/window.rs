@@ -1,12 +1,13 @@
 //! What planning costs: a session of 10,000 items taken in and planned, one more item, a decision, a report.
-//! `cargo bench -p hames-context`.
+//! `cargo bench -p hames-context`; `cargo xtask window` keeps the figures and holds them to their limits.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
 
 use hames_context::{Budget, Moment, Plan, Terms, Window};
 use hames_protocol::{Envelope, Event, Transcript, WindowState};
+use hames_testkit::counted;
 use serde_json::json;
 
 const ITEMS: usize = 10_000;
@@ -48,6 +49,10 @@ fn best(times: &[Duration]) -> Duration {
     *times.iter().min().unwrap()
 }
 
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
@@ -75,7 +80,7 @@ fn main() {
             begin.elapsed()
         })
         .collect();
-    println!("{items} items taken in and planned: {:?} (best of {})", best(&whole), whole.len());
+    counted(&json!({"figure": "plan", "items": items, "ms": millis(median(whole)), "limit_ms": 5}));
 
     let mut window = Window::new(Some("Recall"));
     window.sync(&log.transcript, &log.state);
@@ -87,7 +92,7 @@ fn main() {
             begin.elapsed()
         })
         .collect();
-    println!("planned again: {:?}", best(&again));
+    counted(&json!({"figure": "plan_again", "ms": millis(best(&again))}));
 
     let added: Vec<Duration> = (0..201)
         .map(|n| {
@@ -98,11 +103,7 @@ fn main() {
             begin.elapsed()
         })
         .collect();
-    println!(
-        "one more step (two items) taken in and planned: {:?} (median), {:?} (best)",
-        median(added.clone()),
-        best(&added)
-    );
+    counted(&json!({"figure": "plan_one_more_step", "us": millis(median(added)) * 1_000.0, "limit_us": 100}));
 
     let decided: Vec<Duration> = (0..7)
         .map(|_| {
@@ -112,7 +113,7 @@ fn main() {
             begin.elapsed()
         })
         .collect();
-    println!("a decision over all of it: {:?} (best)", best(&decided));
+    counted(&json!({"figure": "plan_decision", "ms": millis(best(&decided))}));
 
     let Plan::Decide(decision) = window.plan(Moment::AtBoundary, &tight) else { panic!() };
     for event in decision.events(&vec![None; decision.keeps.len()]) {
@@ -127,8 +128,9 @@ fn main() {
             begin.elapsed()
         })
         .collect();
-    println!("a projection anew ({}): {:?} (best)", decision.line, best(&projected));
+    counted(&json!({"figure": "plan_projection", "ms": millis(best(&projected)), "after": decision.line}));
     let begin = Instant::now();
     let report = window.report(&log.state, &tight);
-    println!("a report of {} items: {:?}", report.items.len(), begin.elapsed());
+    let took = begin.elapsed();
+    counted(&json!({"figure": "plan_report", "items": report.items.len(), "ms": millis(took)}));
 }

@@ -1,7 +1,7 @@
 //! What it costs to assemble a request of a million tokens from bytes that are there already, and from none:
-//! `cargo bench -p hames-model --bench render`.
+//! `cargo bench -p hames-model --bench render`; `cargo xtask window` keeps the figures and holds them to their limits.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a measurement prints its figures
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +11,8 @@ use hames_protocol::{
     AssistantItem, CallItem, Head, Item, Label, MemoryBlobs, ModelClient, ModelInfo, Part, RequestOptions, ToolItem,
     UserItem,
 };
+use hames_testkit::counted;
+use serde_json::json;
 
 /// Bytes of the conversation: a million tokens of four.
 const BYTES: usize = 4_000_000;
@@ -47,6 +49,10 @@ fn exchange(n: usize) -> [Arc<Item>; 2] {
     [Arc::new(Item::Assistant(answer)), Arc::new(Item::Tool(result))]
 }
 
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
@@ -73,7 +79,9 @@ fn main() {
             began.elapsed()
         })
         .collect();
-    println!("{} items, {bytes} bytes, rendered from nothing: {:?} (median)", items.len(), median(first));
+    counted(
+        &json!({"figure": "render_from_nothing", "items": items.len(), "bytes": bytes, "ms": millis(median(first))}),
+    );
 
     let mut model = new();
     runtime.block_on(model.prepare(&head, &items, &options)).unwrap();
@@ -87,10 +95,9 @@ fn main() {
             took
         })
         .collect();
-    println!(
-        "with one step more, from bytes that were there: {:?} (median), {:?} (worst)",
-        median(next.clone()),
-        next.iter().max().unwrap()
+    let worst = millis(*next.iter().max().unwrap());
+    counted(
+        &json!({"figure": "render", "bytes": bytes, "ms": millis(median(next)), "worst_ms": worst, "limit_ms": 50}),
     );
 
     // A break in the middle: what is behind it changes its place, not its bytes.
@@ -98,9 +105,7 @@ fn main() {
     items[middle] = user("Something else.".into());
     let began = Instant::now();
     let broken = runtime.block_on(model.prepare(&head, &items, &options));
-    println!(
-        "with an item in the middle that is another: {:?} ({})",
-        began.elapsed(),
-        broken.map_or_else(|f| f.message, |p| p.changed_why.to_owned())
-    );
+    let took = began.elapsed();
+    assert_eq!(broken.unwrap().changed_why, "item");
+    counted(&json!({"figure": "render_changed_in_the_middle", "ms": millis(took), "limit_ms": 50}));
 }

@@ -27,6 +27,7 @@
 
 pub mod chaos;
 mod connection;
+mod counted;
 mod gate;
 mod json;
 mod plan;
@@ -39,6 +40,7 @@ mod turn;
 mod window;
 pub mod wire;
 
+pub use counted::{COUNTED, counted};
 pub use gate::Gate;
 pub use provider::{Provider, blocking};
 pub use request::{ChatRequest, Prefix};

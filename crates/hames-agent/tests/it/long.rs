@@ -1,15 +1,14 @@
 //! Long sessions against a provider with a real window: nothing ends, nothing is done in vain, and a request that did not
 //! fit costs one more.
 
-use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use hames_context::{Deterministic, Policy, PruneThenSummarize, Strategy};
 use hames_model::{ChatModel, Endpoint};
 use hames_protocol::{Effect, Event, MemoryBlobs, ModelInfo, RunResult};
-use hames_testkit::{ChatRequest, Provider, Script, TooLong, Turn};
+use hames_testkit::{ChatRequest, Provider, Script, TooLong, Turn, counted};
 use hames_tools::ToolOutput;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Hames, Setup, TestTool, ended};
 
@@ -19,15 +18,6 @@ const STEPS_OF_A_RUN: usize = 30;
 /// Steps of a session: 60, and the full 300 with `HAMES_SOAK=1`.
 fn steps() -> usize {
     if std::env::var("HAMES_SOAK").is_ok_and(|on| on == "1") { 300 } else { 60 }
-}
-
-/// Says what was counted, to whoever looks and to the report of a soak.
-fn counted(what: Value) {
-    println!("{what}");
-    if let Some(path) = std::env::var_os("HAMES_SOAK_REPORT") {
-        let mut report = std::fs::File::options().append(true).create(true).open(path).unwrap();
-        writeln!(report, "{what}").unwrap();
-    }
 }
 
 /// What the provider saw of one request.
@@ -153,8 +143,8 @@ async fn a_session_whose_window_is_known_is_never_refused() {
             let saw = play(window, window, TooLong::Sum, strategy).await;
             let refused = saw.iter().filter(|saw| **saw == Saw::Refused).count();
             let documents = saw.iter().filter(|saw| **saw == Saw::Document).count();
-            counted(json!({
-                "window": window, "strategy": name, "steps": steps(), "refused": refused, "documents": documents,
+            counted(&json!({
+                "figure": "long_session", "window": window, "strategy": name, "steps": steps(), "refused": refused, "documents": documents,
             }));
             assert!(refused <= 1 && longest_row(&saw) <= 1, "{window} {name}: {refused} refused");
         }
@@ -168,8 +158,8 @@ async fn a_session_whose_window_is_thought_larger_learns_it_by_one_more_request(
         for words in TooLong::ALL.into_iter().filter(|words| *words != TooLong::EmptyStream) {
             let saw = play(128_000, window, words, Arc::new(hames_context::Carried)).await;
             let refused = saw.iter().filter(|saw| **saw == Saw::Refused).count();
-            counted(json!({
-                "window": window, "words": format!("{words:?}"), "steps": steps(), "refused": refused,
+            counted(&json!({
+                "figure": "long_session", "window": window, "words": format!("{words:?}"), "steps": steps(), "refused": refused,
                 "in_a_row": longest_row(&saw),
             }));
             let states_it =

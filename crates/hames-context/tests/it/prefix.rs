@@ -10,6 +10,8 @@ use serde_json::json;
 
 const STEPS: usize = 300;
 const OUTPUT: usize = 8 << 10;
+/// Bytes that no cache could hold, for each new one.
+const MOST_UNCACHED: f64 = 1.25;
 
 /// What a request is to a provider: the bytes of its messages, one after the other.
 #[derive(Default)]
@@ -108,8 +110,12 @@ fn a_long_turn_sends_little_twice_and_every_break_has_a_name() {
         sent.reverse();
         naive.take(&sent);
     }
-    println!("carried {carried:.3}, masked at every step {:.2}; breaks {breaks:?}", ratio(naive.uncached));
-    assert!(carried <= 1.25, "{carried}: {breaks:?} {:#?}", log.lines);
+    hames_testkit::counted(&json!({
+        "figure": "prefix", "steps": STEPS, "output_bytes": OUTPUT, "window": 128_000,
+        "uncached_to_new": carried, "limit": MOST_UNCACHED, "masked_at_every_step": ratio(naive.uncached),
+        "breaks": log.state.sent.breaks,
+    }));
+    assert!(carried <= MOST_UNCACHED, "{carried}: {breaks:?} {:#?}", log.lines);
     assert!(ratio(naive.uncached) >= 4.0);
     let counted: u64 = log.state.sent.breaks.values().sum();
     assert_eq!(counted, breaks.len() as u64);

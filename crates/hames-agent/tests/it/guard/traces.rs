@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hames_protocol::{Cut, Event, GuardLevel, GuardSettings, RunResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::play::{Played, play, text, unrolled};
 
@@ -85,10 +85,14 @@ async fn at_medium_no_loop_is_missed_and_no_work_is_stopped() {
         }
     }
     cuts.sort();
-    println!("{} traces: {loops} loops, {work} of work", traces.len());
     for (tokens, name) in &cuts {
         println!("cut after {tokens:>4} tokens of repetition: {name}");
     }
+    let tokens = |at: usize| cuts.get(at).map(|(tokens, _)| *tokens);
+    hames_testkit::counted(&json!({
+        "figure": "guard_traces", "loops": loops, "work": work, "wrong": wrong.len(), "cuts": cuts.len(),
+        "tokens_to_the_cut": {"median": tokens(cuts.len() / 2), "most": tokens(cuts.len().saturating_sub(1))},
+    }));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(loops >= 30 && work >= 30 && cuts.len() >= 8, "{loops} {work} {}", cuts.len());
 }
