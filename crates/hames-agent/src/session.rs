@@ -199,13 +199,12 @@ impl Session {
     }
 
     /// Records changed settings; what is the same already is not recorded again.
-    pub async fn change_settings(&self, patch: &Settings, watch: Arc<dyn Watch>) -> Result<(), Failure> {
+    pub async fn change_settings(&self, changed: SettingsChanged, watch: Arc<dyn Watch>) -> Result<(), Failure> {
         let before = self.state().settings.clone();
-        if before.patched(patch) == before {
+        if before.without(&changed.unset).patched(&changed.settings) == before {
             return Ok(());
         }
         self.introduce(&watch).await;
-        let changed = SettingsChanged { settings: patch.clone(), unset: Vec::new() };
         self.recorder(watch).record(vec![Event::SettingsChanged(changed)]).await
     }
 

@@ -1,14 +1,15 @@
 //! The command line. What a flag means is in its help text; what it does is in `commands`.
 
+mod settings;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand};
-use hames_protocol::{
-    CompactionSettings, CompactionStrategy, Delivery, GuardChange, GuardLevel, Mode, ModelRef, Penalty, Temperature,
-    ThinkingLevel, TopP,
-};
+use hames_protocol::Delivery;
+
+pub(crate) use self::settings::{SettingsArgs, WindowArgs};
 
 use crate::config::{Approve, IdleExit};
 
@@ -109,14 +110,6 @@ pub(crate) struct RunArgs {
     /// What to do; `-` reads it from standard input
     pub(crate) prompt: Option<String>,
 
-    /// The model, as PROVIDER/MODEL
-    #[arg(short, long, value_name = "PROVIDER/MODEL")]
-    pub(crate) model: Option<ModelRef>,
-
-    /// `analyze` changes nothing, `build` edits files and runs commands
-    #[arg(long, value_name = "analyze|build")]
-    pub(crate) mode: Option<Mode>,
-
     /// Where a call needs a decision: `ask` here, `allow` it, `deny` it; rules that deny stay [default: ask]
     #[arg(long, value_name = "ask|allow|deny")]
     pub(crate) approve: Option<Approve>,
@@ -146,104 +139,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "queue|steer|interrupt")]
     pub(crate) delivery: Option<Delivery>,
 
-    /// Stop after this many steps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_steps: Option<u32>,
-
     /// Files to give along, 10 at most: text (256 KB each, 512 KB in all) and images (png, jpeg, gif, webp; 8 MB each,
     /// 12 MB in all). Of others only the name goes along
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// How much the model thinks first
-    #[arg(long, value_name = "off|low|medium|high")]
-    pub(crate) thinking: Option<ThinkingLevel>,
-
-    /// How freely words are drawn, 0 to 2; `auto` leaves it to the provider
-    #[arg(long, value_name = "0–2|auto", conflicts_with = "top_p")]
-    pub(crate) temperature: Option<Temperature>,
-
-    /// Draw words from this share of the likeliest, 0 to 1; in place of --temperature
-    #[arg(long, value_name = "0–1|auto")]
-    pub(crate) top_p: Option<TopP>,
-
-    /// Push towards new topics, 0 to 2
-    #[arg(long, value_name = "0–2|auto")]
-    pub(crate) presence_penalty: Option<Penalty>,
-
-    /// Push away from what was said often, 0 to 2
-    #[arg(long, value_name = "0–2|auto")]
-    pub(crate) frequency_penalty: Option<Penalty>,
-
-    /// How soon going round in circles is called a loop and broken; kept with the session [default: medium]
-    #[arg(long, value_name = "off|low|medium|high")]
-    pub(crate) guard: Option<GuardLevel>,
-
-    /// One number of the loop guard, reasoning_threshold=0.6 say; config.example.jsonc lists all
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) guard_set: Vec<GuardChange>,
-
     #[command(flatten)]
-    pub(crate) window: WindowArgs,
-}
-
-/// How a session's window is kept: of the session from then on.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct WindowArgs {
-    /// Tokens of the context window, whatever the model is known to have
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) context_window: Option<u64>,
-
-    /// Tokens one answer may have
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_output_tokens: Option<u64>,
-
-    /// How the window is kept: `off`, `on`, or a strategy: carried, deterministic, prune-then-summarize
-    #[arg(long, value_name = "off|on|STRATEGY")]
-    pub(crate) compaction: Option<CompactionFlag>,
-
-    /// Compact when so much of the usable window is taken [default: 80]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100))]
-    pub(crate) compact_at: Option<u8>,
-
-    /// Keep so much of it verbatim; 0 keeps only the last complete turn [default: 10]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=99))]
-    pub(crate) compact_keep: Option<u8>,
-}
-
-impl WindowArgs {
-    /// The settings of compaction that are given, where any is.
-    pub(crate) fn compaction(&self) -> Option<CompactionSettings> {
-        let (auto, strategy) = match self.compaction {
-            None => (None, None),
-            Some(CompactionFlag::Auto(on)) => (Some(on), None),
-            Some(CompactionFlag::Strategy(strategy)) => (Some(true), Some(strategy)),
-        };
-        let (trigger, landing) = (self.compact_at, self.compact_keep);
-        let settings = CompactionSettings { auto, strategy, trigger, landing, summary_model: None };
-        (!settings.is_empty()).then_some(settings)
-    }
-}
-
-/// A value of `--compaction`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CompactionFlag {
-    Auto(bool),
-    Strategy(CompactionStrategy),
-}
-
-impl std::str::FromStr for CompactionFlag {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(CompactionFlag::Auto(false)),
-            "on" => Ok(CompactionFlag::Auto(true)),
-            name => name
-                .parse()
-                .map(CompactionFlag::Strategy)
-                .map_err(|_| "it should be off, on, carried, deterministic or prune-then-summarize".into()),
-        }
-    }
+    pub(crate) settings: SettingsArgs,
 }
 
 /// `hames compact`.
@@ -257,9 +159,12 @@ pub(crate) struct CompactArgs {
     #[arg(short = 'C', value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Show what would be done, and do nothing
+    /// Show what would be done, and do nothing; with flags of the window, what would be done with those
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
 
     /// One JSON object
     #[arg(long)]
@@ -369,6 +274,17 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Change the settings of a session, or show them: model, mode, sampling, window, compaction, loop guard
+    #[command(after_help = "\
+A run that goes on keeps the settings it began with. Names for --unset are those that --json prints; `guard` is all
+of the guard, `guard.max_nudges` one number of it.
+
+Examples:
+  hames sessions set parser                                  # show what is in force
+  hames sessions set parser --context-window 32000 --compact-at 60
+  hames sessions set parser --guard high --guard-set max_nudges=1
+  hames sessions set parser --unset compaction.trigger")]
+    Set(Box<SetArgs>),
     /// Delete a session for good
     Delete {
         /// Its name or id
@@ -449,6 +365,25 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// `hames sessions set`.
+#[derive(Debug, Args)]
+pub(crate) struct SetArgs {
+    /// Its name or id
+    #[arg(value_name = "NAME|ID")]
+    pub(crate) session: String,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Go back to what the configuration says
+    #[arg(long, value_name = "NAME")]
+    pub(crate) unset: Vec<String>,
+
+    /// Print the settings as JSON: the session's own, and what is in force
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

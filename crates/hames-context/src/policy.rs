@@ -2,17 +2,12 @@
 
 use std::sync::Arc;
 
+use hames_protocol::CompactionSettings;
+pub use hames_protocol::{DEFAULT_LANDING, DEFAULT_TRIGGER};
+
 use crate::Budget;
 use crate::strategy::{Carried, Strategy};
 
-/// The fill at which the window is tidied, in percent of what is usable.
-pub const DEFAULT_TRIGGER: u8 = 80;
-/// What stays verbatim when it was, in percent of what is usable.
-pub const DEFAULT_LANDING: u8 = 10;
-/// The lowest trigger: below it a session would do little else than tidy.
-const LEAST_TRIGGER: u8 = 20;
-/// The highest: what comes between a look at the fill and the next has to have room.
-const MOST_TRIGGER: u8 = 95;
 /// Thousandths of a counted token to an estimated one where nobody has measured.
 const EVEN: u64 = 1_000;
 
@@ -38,8 +33,13 @@ impl Default for Policy {
 impl Policy {
     /// This policy with trigger and landing brought within their bounds: what is set by hand can say anything.
     pub fn clamped(&self) -> Self {
-        let trigger = self.trigger.clamp(LEAST_TRIGGER, MOST_TRIGGER);
-        Self { trigger, landing: self.landing.min(trigger - 1), ..self.clone() }
+        let given = CompactionSettings {
+            trigger: Some(self.trigger),
+            landing: Some(self.landing),
+            ..CompactionSettings::default()
+        };
+        let (trigger, landing) = given.marks();
+        Self { trigger, landing, ..self.clone() }
     }
 }
 

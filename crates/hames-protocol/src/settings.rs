@@ -204,19 +204,37 @@ impl Settings {
         out
     }
 
-    /// These settings with the fields of these names not set. Names of no field change nothing.
+    /// These settings with the fields of these names not set: `guard` is all of the guard, `guard.max_nudges` one number
+    /// of it. Names of no field change nothing.
     pub fn without(&self, names: &[String]) -> Settings {
         if names.is_empty() {
             return self.clone();
         }
-        let Ok(serde_json::Value::Object(mut fields)) = serde_json::to_value(self) else { return self.clone() };
-        fields.retain(|name, _| !names.contains(name));
-        serde_json::from_value(fields.into()).unwrap_or_else(|_| self.clone())
+        let Ok(mut fields) = serde_json::to_value(self) else { return self.clone() };
+        for name in names {
+            let (group, field) = name.split_once('.').map_or(("", name.as_str()), |(group, field)| (group, field));
+            let within = if group.is_empty() { Some(&mut fields) } else { fields.get_mut(group) };
+            if let Some(serde_json::Value::Object(within)) = within {
+                within.remove(field);
+            }
+        }
+        let rest: Settings = serde_json::from_value(fields).unwrap_or_else(|_| self.clone());
+        Settings {
+            guard: rest.guard.filter(|guard| !guard.is_empty()),
+            compaction: rest.compaction.filter(|compaction| !compaction.is_empty()),
+            ..rest
+        }
     }
 
-    /// Whether there is a setting of that name.
+    /// Whether there is a setting of that name, as [`without`](Self::without) takes it.
     pub fn is_name(name: &str) -> bool {
-        schemars::schema_for!(Settings).get("properties").is_some_and(|fields| fields.get(name).is_some())
+        let (schema, field) = match name.split_once('.') {
+            None => (schemars::schema_for!(Settings), name),
+            Some(("guard", field)) => (schemars::schema_for!(GuardSettings), field),
+            Some(("compaction", field)) => (schemars::schema_for!(CompactionSettings), field),
+            Some(_) => return false,
+        };
+        schema.get("properties").is_some_and(|fields| fields.get(field).is_some())
     }
 
     /// What is set here of sampling.
@@ -225,6 +243,47 @@ impl Settings {
             sampler: self.sampler,
             presence_penalty: self.presence_penalty,
             frequency_penalty: self.frequency_penalty,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_setting_or_one_field_of_a_group_can_be_taken_away() {
+        let all: Settings = serde_json::from_value(json!({
+            "mode": "build",
+            "guard": {"level": "high", "max_nudges": 1},
+            "compaction": {"trigger": 60},
+        }))
+        .unwrap();
+        for (names, rest) in [
+            (vec![], json!(all)),
+            (vec!["mode"], json!({"guard": {"level": "high", "max_nudges": 1}, "compaction": {"trigger": 60}})),
+            (vec!["guard.max_nudges", "mode"], json!({"guard": {"level": "high"}, "compaction": {"trigger": 60}})),
+            (vec!["compaction.trigger", "guard"], json!({"mode": "build"})),
+            (vec!["compaction.landing", "nothing", "mode.x", "guard."], json!(all)),
+        ] {
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            assert_eq!(json!(all.without(&names)), rest, "{names:?}");
+        }
+        for (name, known) in [
+            ("mode", true),
+            ("guard", true),
+            ("guard.max_nudges", true),
+            ("guard.level", true),
+            ("compaction.summary_model", true),
+            ("colour", false),
+            ("guard.colour", false),
+            ("mode.build", false),
+            ("guard.", false),
+            ("", false),
+        ] {
+            assert_eq!(Settings::is_name(name), known, "{name}");
         }
     }
 }

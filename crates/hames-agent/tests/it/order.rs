@@ -148,7 +148,7 @@ async fn the_first_event_is_seen_once_and_first_whoever_asks_first() {
     for change_first in [false, true] {
         let mut hames = hames([Reply::text("one"), Reply::text("two")]).await;
         if change_first {
-            hames.session.change_settings(&changed, Arc::new(hames.seen.clone())).await.unwrap();
+            hames.session.change_settings(changed.clone().into(), Arc::new(hames.seen.clone())).await.unwrap();
         }
         hames.run("go").await;
         hames.renew();
@@ -182,7 +182,7 @@ async fn settings_are_recorded_once_and_only_where_they_differ() {
     ];
     for (patch, recorded) in patches {
         let before = hames.log.events().len();
-        hames.session.change_settings(&patch, Arc::new(hames.seen.clone())).await.unwrap();
+        hames.session.change_settings(patch.clone().into(), Arc::new(hames.seen.clone())).await.unwrap();
         assert_eq!(hames.log.events().len() - before, usize::from(recorded), "{patch:?}");
     }
     let reopened = Session::resume(hames.ports.clone(), hames.session.id().clone()).await.unwrap();

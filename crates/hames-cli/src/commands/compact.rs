@@ -1,18 +1,22 @@
 //! `hames compact` and `hames context`: a session's window, made smaller by hand and looked at.
 //!
-//! Looking writes nothing, also where a run was cut by a death. Compacting and pinning take the session's lease.
+//! Looking writes nothing, also where a run was cut by a death. Compacting and pinning take the session's lease, or are
+//! done by the local server where that has it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use hames_agent::{Agent, Nobody, Ports, RunControl, Session, SystemClock, Watch};
+use hames_client::{Client, ClientError};
+use hames_protocol::api::{Abort, AddPin, SessionCompacted};
 use hames_protocol::{
-    ErrorClass, Failure, NobodyAnswers, PinTarget, PinnedBy, Projection, WindowPreview, WindowReport,
+    ErrorClass, Failure, NobodyAnswers, PinTarget, PinnedBy, Projection, Settings, WindowPreview, WindowReport,
 };
 use hames_store::SessionInfo;
 use hames_tools::LockTable;
 use serde_json::json;
 
+use super::sessions::at_server;
 use crate::cli::{CompactArgs, ContextArgs};
 use crate::config::{Config, Masks};
 use crate::engine::{Ground, Setup, in_force, with_store};
@@ -37,33 +41,42 @@ pub(crate) fn compact(args: &CompactArgs, env: &Env) -> Result<u8, Stop> {
         let info = existing(store, &folder, &args.session)?;
         let mut out = Out::new();
         let runtime = super::runtime()?;
+        let draft = args.window.settings();
         if args.dry_run {
-            let preview = runtime.block_on(preview(ground, &info))?;
+            let preview = runtime.block_on(preview(ground, &info, &draft))?;
             show_preview(&preview, &info, args.json, &mut out)?;
             out.finish()?;
             return Ok(exit::COMPLETE);
         }
-        let _lease = store.lease(&info.id, "hames compact")?;
+        if draft != Settings::default() {
+            return Err(Stop::usage(
+                "the flags of the window say what a dry run assumes; `hames sessions set` sets them, then compact without",
+            ));
+        }
         let control = RunControl { abort: signals.abort.clone(), ..RunControl::default() };
-        let done = runtime.block_on(by_hand(ground, &info, &control));
+        let done = match at_server(store, &home, &info, async |client| in_server(&client, &info, &control).await)? {
+            Some(done) => Ok(done),
+            None => {
+                let _lease = store.lease(&info.id, "hames compact")?;
+                runtime.block_on(by_hand(ground, &info, &control))
+            }
+        };
         if signals.came() {
             return Ok(u8::try_from(signals.code.load(std::sync::atomic::Ordering::SeqCst)).unwrap_or(exit::MODEL));
         }
         let done = done?;
-        match (&done, args.json) {
-            (done, true) => out.json(&json!({
-                "session": info.id.as_str(),
-                "compacted": done.is_some(),
-                "tokens_before": done.as_ref().map(|done| done.tokens_before),
-                "tokens_after": done.as_ref().map(|done| done.tokens_after),
-            }))?,
-            (Some(done), false) => out.line(format!(
-                "\"{}\" is compacted: about {} tokens instead of {}",
-                clean::line(&info.name),
-                count(done.tokens_after),
-                count(done.tokens_before)
-            ))?,
-            (None, false) => out.line(format!("nothing would be gained in \"{}\"", clean::line(&info.name)))?,
+        if args.json {
+            let mut told = json!(done);
+            told["session"] = info.id.as_str().into();
+            out.json(&told)?;
+        } else {
+            let name = clean::line(&info.name);
+            out.line(match (done.tokens_before, done.tokens_after) {
+                (Some(before), Some(after)) => {
+                    format!("\"{name}\" is compacted: about {} tokens instead of {}", count(after), count(before))
+                }
+                _ => format!("nothing would be gained in \"{name}\""),
+            })?;
         }
         out.finish()?;
         Ok(exit::COMPLETE)
@@ -79,11 +92,14 @@ pub(crate) fn context(args: &ContextArgs, env: &Env) -> Result<u8, Stop> {
         let ground = Ground { env, home: &home, config: &config, store };
         let info = existing(store, &folder, &args.session)?;
         if let Some(pinning) = pinning(args) {
-            let _lease = store.lease(&info.id, "hames context")?;
-            super::runtime()?.block_on(pin(ground, &info, pinning))?;
+            let there = at_server(store, &home, &info, async |client| pin_in_server(&client, &info, &pinning).await)?;
+            if there.is_none() {
+                let _lease = store.lease(&info.id, "hames context")?;
+                super::runtime()?.block_on(pin(ground, &info, pinning))?;
+            }
         }
         let report = super::runtime()?.block_on(async {
-            let (session, mut agent) = looked_at(ground, &info).await?;
+            let (session, mut agent) = looked_at(ground, &info, &Settings::default()).await?;
             Ok::<_, Failure>(session.report(&mut agent))
         })?;
         let mut out = Out::new();
@@ -108,13 +124,20 @@ fn pinning(args: &ContextArgs) -> Option<Pinning> {
     text.or(event).or(args.unpin.map(Pinning::Remove))
 }
 
+async fn pin_in_server(client: &Client, info: &SessionInfo, pinning: &Pinning) -> Result<(), ClientError> {
+    match pinning {
+        Pinning::Add(target) => client.add_pin(&info.id, &AddPin { target: target.clone() }).await.map(|_| ()),
+        Pinning::Remove(pin) => client.remove_pin(&info.id, *pin).await,
+    }
+}
+
 async fn pin(ground: Ground<'_>, info: &SessionInfo, pinning: Pinning) -> Result<(), Failure> {
     let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
     let session = Session::resume(ports, info.id.clone()).await?;
     let watch = Arc::new(Nobody) as Arc<dyn Watch>;
     match pinning {
         Pinning::Add(target) => {
-            let mut agent = agent(ground, info, &session)?;
+            let mut agent = agent(ground, info, &session, &Settings::default())?;
             session.take_up(&mut agent).await;
             session.pin(&mut agent, target, PinnedBy::User, watch).await.map(|_| ())
         }
@@ -128,34 +151,45 @@ async fn pin(ground: Ground<'_>, info: &SessionInfo, pinning: Pinning) -> Result
     }
 }
 
-async fn by_hand(
-    ground: Ground<'_>,
-    info: &SessionInfo,
-    control: &RunControl,
-) -> Result<Option<hames_protocol::CompactionDone>, Failure> {
-    let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
-    let mut session = Session::resume(ports, info.id.clone()).await?;
-    let mut agent = agent(ground, info, &session)?;
-    session.compact(&mut agent, control, Arc::new(Nobody) as Arc<dyn Watch>).await
+/// In the server, which has the session. A signal stops it there.
+async fn in_server(client: &Client, info: &SessionInfo, control: &RunControl) -> Result<SessionCompacted, ClientError> {
+    let compacting = client.compact(&info.id);
+    tokio::pin!(compacting);
+    tokio::select! {
+        done = &mut compacting => done,
+        () = control.abort.cancelled() => {
+            client.abort(&info.id, &Abort::default()).await?;
+            compacting.await
+        }
+    }
 }
 
-async fn preview(ground: Ground<'_>, info: &SessionInfo) -> Result<WindowPreview, Failure> {
-    let (session, mut agent) = looked_at(ground, info).await?;
+async fn by_hand(ground: Ground<'_>, info: &SessionInfo, control: &RunControl) -> Result<SessionCompacted, Failure> {
+    let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
+    let mut session = Session::resume(ports, info.id.clone()).await?;
+    let mut agent = agent(ground, info, &session, &Settings::default())?;
+    let done = session.compact(&mut agent, control, Arc::new(Nobody) as Arc<dyn Watch>).await?;
+    Ok(done.into())
+}
+
+async fn preview(ground: Ground<'_>, info: &SessionInfo, draft: &Settings) -> Result<WindowPreview, Failure> {
+    let (session, mut agent) = looked_at(ground, info, draft).await?;
     Ok(session.preview_compaction(&mut agent))
 }
 
-/// The session as its log has it, and the agent its next run would have.
-async fn looked_at(ground: Ground<'_>, info: &SessionInfo) -> Result<(Session, Agent), Failure> {
+/// The session as its log has it, and the agent its next run would have if its settings were changed so.
+async fn looked_at(ground: Ground<'_>, info: &SessionInfo, draft: &Settings) -> Result<(Session, Agent), Failure> {
     let ports = Ports { log: ground.store.log(), clock: Arc::new(SystemClock) };
     let session = Session::look(ports, info.id.clone()).await?;
-    let mut agent = agent(ground, info, &session)?;
+    let mut agent = agent(ground, info, &session, draft)?;
     session.take_up(&mut agent).await;
     Ok((session, agent))
 }
 
-fn agent(ground: Ground<'_>, info: &SessionInfo, session: &Session) -> Result<Agent, Failure> {
+fn agent(ground: Ground<'_>, info: &SessionInfo, session: &Session, draft: &Settings) -> Result<Agent, Failure> {
     let folder = PathBuf::from(&info.folder);
-    let known = settings_of(info).patched(&session.state().settings);
+    let own = session.state().settings.patched(draft);
+    let known = settings_of(info).patched(&own);
     let chosen = ground.config.choose(None, Some(&known)).map_err(failure)?;
     let setup = Setup {
         ground,
@@ -167,7 +201,7 @@ fn agent(ground: Ground<'_>, info: &SessionInfo, session: &Session) -> Result<Ag
         commands: ground.env,
         locks: Arc::new(LockTable::default()),
     };
-    let settings = in_force(&chosen, &session.state().settings);
+    let settings = in_force(&chosen, &own);
     Ok(setup.make(&settings)?.agent)
 }
 
@@ -246,7 +280,10 @@ fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Resu
     if let Some(request) = &report.request {
         let changed = match request.changed_at {
             None => "nothing was sent before it".to_owned(),
-            Some(at) => format!("new from byte {} on ({})", count(at), clean::line(&request.changed_why)),
+            Some(at) => {
+                let why = request.changed_by.map_or(request.changed_why.as_str(), |changed| changed.as_str());
+                format!("new from byte {} on ({})", count(at), clean::line(why))
+            }
         };
         out.line(format!("  last request: {} bytes, {changed}", count(request.bytes)))?;
     }

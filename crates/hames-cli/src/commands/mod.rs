@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod server;
 pub(crate) mod sessions;
+mod set;
 
 use std::path::{Path, PathBuf};
 

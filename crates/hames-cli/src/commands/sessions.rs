@@ -1,4 +1,4 @@
-//! `hames sessions`: what is kept, shown, searched, renamed, moved, copied, cut, deleted, exported and imported. Reading never writes: a run that a death
+//! `hames sessions`: what is kept, shown, searched, renamed, set, moved, copied, cut, deleted, exported and imported. Reading never writes: a run that a death
 //! left open stays so until somebody continues the session.
 
 use std::collections::HashMap;
@@ -69,6 +69,10 @@ fn act(what: SessionsCommand, store: &Store, home: &Home, folder: &Path, env: &E
             } else {
                 out.line(format!("\"{}\" is now called \"{}\"", clean::line(&info.name), clean::line(name)))?;
             }
+        }
+        SessionsCommand::Set(args) => {
+            let info = existing(store, folder, &args.session)?;
+            super::set::set(&args, store, home, env, &info, &mut out)?;
         }
         SessionsCommand::Delete { session, yes, json } => {
             let info = existing(store, folder, &session)?;
@@ -321,7 +325,7 @@ struct Wish {
 }
 
 /// Does it in the server, where that holds the session; `None` where nobody does, and the store is asked.
-fn at_server<T>(
+pub(super) fn at_server<T>(
     store: &Store,
     home: &Home,
     info: &SessionInfo,

@@ -42,7 +42,7 @@ impl Job<'_> {
         let ports = Ports { log: self.ground.store.log(), clock: Arc::new(SystemClock) };
         let mut session = Session::resume(ports, self.session.clone()).await?;
         session.cut_changes().iter().for_each(|file| remove_staged_beside(file));
-        session.change_settings(&self.patch, Arc::clone(&self.watch)).await?;
+        session.change_settings(self.patch.clone().into(), Arc::clone(&self.watch)).await?;
         let setup = Setup {
             ground: self.ground,
             folder: &self.folder,

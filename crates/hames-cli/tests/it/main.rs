@@ -18,6 +18,7 @@ mod providers;
 mod requests;
 mod run;
 mod server;
+mod session_settings;
 mod sessions;
 mod signals;
 mod tty;

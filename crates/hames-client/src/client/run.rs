@@ -1,9 +1,9 @@
 //! Messages, what waits, runs and what they leave.
 
 use hames_protocol::api::{
-    Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, ChangeSettings, Changes,
-    ChangesSettled, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, SendMessage, Sent,
-    SessionCompacted, SessionContext, SessionView, Waiting,
+    Abort, Aborted, AddPin, AnswerApproval, AnswerQuestion, Attached, ChangePathsGiven, ChangeSettings, Changes,
+    ChangesSettled, DecideProposals, EditPending, Files, Ledger, Ledgers, PausePending, PendingList, PinPlaced,
+    SendMessage, Sent, SessionCompacted, SessionContext, SessionView, Waiting,
 };
 use hames_protocol::{CallId, Pending, PendingId, RunId, SessionId};
 
@@ -108,6 +108,16 @@ impl Client {
     /// Makes the window of a session smaller.
     pub async fn compact(&self, id: &SessionId) -> Result<SessionCompacted, ClientError> {
         self.post(&["sessions", id.as_str(), "compact"]).patient().receive().await
+    }
+
+    /// Keeps something in the window whatever leaves it.
+    pub async fn add_pin(&self, id: &SessionId, pin: &AddPin) -> Result<PinPlaced, ClientError> {
+        self.post(&["sessions", id.as_str(), "pins"]).json(pin).receive().await
+    }
+
+    /// Takes a pin away.
+    pub async fn remove_pin(&self, id: &SessionId, pin: u64) -> Result<(), ClientError> {
+        self.delete(&["sessions", id.as_str(), "pins", &pin.to_string()]).done().await
     }
 
     /// Paths for the completion of a mention.

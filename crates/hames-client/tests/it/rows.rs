@@ -80,6 +80,8 @@ async fn methods_and_rows_are_the_same_and_parameters_have_the_names_of_their_ro
         client.context(&id);
         client.preview_context(&id, &ChangeSettings { settings: Default::default(), unset: vec![] });
         client.compact(&id);
+        client.add_pin(&id, &AddPin { target: hames_protocol::PinTarget::Message { seq: 2 } });
+        client.remove_pin(&id, 3);
         client.files(&id, "src", Some(5));
         client.attach(&id, "a b.png", Some("image/png"), Upload::empty());
         client.blob(&id, "out-1", 0, 10);

@@ -287,12 +287,13 @@ proptest! {
         window in prop_oneof![Just(2_048u64), Just(4_096), Just(8_192), Just(32_768), Just(131_072), Just(1_000_000)],
         kind in 0u8..3,
         author in 0u8..4,
+        trigger in prop_oneof![3 => Just(80u8), 2 => 0u8..=100],
         landing in prop_oneof![3 => Just(10u8), 1 => Just(0), 1 => Just(60)],
         head in 0u64..40,
         ratio in prop_oneof![3 => Just(1_000u64), 1 => 500u64..2_000],
     ) {
         let budget = Budget { window, wanted_output: 16_384 };
-        let policy = Policy { landing, strategy: strategy(kind), ..Policy::default() };
+        let policy = Policy { trigger, landing, strategy: strategy(kind), ..Policy::default() };
         let terms = Terms { policy, ratio, ..Terms::new(budget, window * head / 200) };
         let mut life = Life { log: Log::new(), terms, author, n: 0, last: None, in_turn: false };
         for act in &acts {

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::{OpenRun, api};
-use crate::{Mode, ModelRef, Pending, SessionId, Settings, Todo, WindowPreview, WindowReport};
+use crate::{
+    CompactionDone, Mode, ModelRef, Pending, PinTarget, SessionId, Settings, Todo, WindowPreview, WindowReport,
+};
 
 api! {
     /// A row of `GET /v1/sessions?folder=…`.
@@ -127,6 +129,30 @@ api! {
         #[serde(default, skip_serializing_if = "Option::is_none")] tokens_before: Option<u64>,
         /// And after.
         #[serde(default, skip_serializing_if = "Option::is_none")] tokens_after: Option<u64>,
+    }
+}
+api! {
+    /// `POST /v1/sessions/{id}/pins`. Everything that is pinned has to fit the share of the window that pins may have.
+    AddPin {
+        /// What is pinned.
+        target: PinTarget,
+    }
+}
+api! {
+    /// A pin that was placed; it is named in the report of `GET /v1/sessions/{id}/context`.
+    #[derive(Eq)]
+    PinPlaced {
+        /// Its name, for taking it away.
+        pin: u64,
+    }
+}
+impl From<Option<CompactionDone>> for SessionCompacted {
+    fn from(done: Option<CompactionDone>) -> Self {
+        Self {
+            compacted: done.is_some(),
+            tokens_before: done.as_ref().map(|done| done.tokens_before),
+            tokens_after: done.as_ref().map(|done| done.tokens_after),
+        }
     }
 }
 api! {

@@ -107,6 +107,11 @@ body! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")] unset: Vec<String>,
     }
 }
+impl From<Settings> for SettingsChanged {
+    fn from(settings: Settings) -> Self {
+        Self { settings, unset: Vec::new() }
+    }
+}
 body! {
     /// Body of `todo.updated`.
     TodoUpdated {

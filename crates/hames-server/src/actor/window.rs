@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use hames_agent::{Agent, RunControl, Session};
-use hames_protocol::api::{ChangeSettings, RunTerms, SessionCompacted, SessionContext};
-use hames_protocol::{CompactionDone, Failure};
+use hames_protocol::PinnedBy;
+use hames_protocol::api::{
+    AddPin, ApiErrorCode, ChangeSettings, PinPlaced, RunTerms, SessionCompacted, SessionContext,
+};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::manage::names_of_settings;
 use super::{Actor, Ended, Running};
 use crate::inbox::RunInbox;
-use crate::refusal::{Answer, failed};
+use crate::refusal::{Answer, failed, refuse};
 
 /// A look at a window.
 pub(crate) enum Look {
@@ -36,6 +38,26 @@ impl Actor {
         })
     }
 
+    /// Keeps something in the window whatever leaves it.
+    pub(crate) async fn add_pin(&mut self, pin: AddPin) -> Answer<PinPlaced> {
+        self.session("pinning").await?;
+        let mut agent = self.prepare_under(RunTerms::default()).await?.agent;
+        let watch = self.watch();
+        let session = self.session("pinning").await?;
+        session.take_up(&mut agent).await;
+        let pin = session.pin(&mut agent, pin.target, PinnedBy::User, watch).await.map_err(failed)?;
+        Ok(PinPlaced { pin })
+    }
+
+    /// Takes a pin away.
+    pub(crate) async fn remove_pin(&mut self, pin: u64) -> Answer<()> {
+        let watch = self.watch();
+        match self.session("taking a pin away").await?.unpin(pin, watch).await.map_err(failed)? {
+            true => Ok(()),
+            false => Err(refuse(ApiErrorCode::NotFound, format!("There is no pin {pin}."))),
+        }
+    }
+
     /// Begins to make the window smaller; a model may be asked, so it takes its time. What is given back says what came of
     /// it. Messages wait meanwhile, and a stop ends it.
     pub(crate) async fn compact(&mut self) -> Answer<oneshot::Receiver<Answer<SessionCompacted>>> {
@@ -54,7 +76,7 @@ impl Actor {
             if let Some(shell) = shell {
                 shell.sweep().await;
             }
-            (session, Ended::Compacted(told_of(done)))
+            (session, Ended::Compacted(done.map(SessionCompacted::from).map_err(failed)))
         });
         self.hub.counts.send_modify(|counts| counts.runs += 1);
         self.run = Some(Running {
@@ -75,13 +97,4 @@ impl Actor {
 pub(crate) async fn seen(session: &Session, agent: &mut Agent) -> SessionContext {
     session.take_up(agent).await;
     SessionContext { report: session.report(agent), next: session.preview_compaction(agent) }
-}
-
-fn told_of(done: Result<Option<CompactionDone>, Failure>) -> Answer<SessionCompacted> {
-    let done = done.map_err(failed)?;
-    Ok(SessionCompacted {
-        compacted: done.is_some(),
-        tokens_before: done.as_ref().map(|done| done.tokens_before),
-        tokens_after: done.as_ref().map(|done| done.tokens_after),
-    })
 }

@@ -65,6 +65,8 @@ routes! {
     "get_context" => run::context,
     "preview_context" => run::preview,
     "compact_session" => run::compact,
+    "add_pin" => run::add_pin,
+    "remove_pin" => run::remove_pin,
     "list_runs" => run::ledgers,
     "get_run" => run::ledger,
     "search" => session::search,

@@ -290,6 +290,16 @@ impl Hub {
         done.await.unwrap_or_else(|_| Err(gone()))
     }
 
+    /// Keeps something in the window of a session whatever leaves it.
+    pub async fn add_pin(&self, id: &SessionId, pin: AddPin) -> Answer<PinPlaced> {
+        in_session!(self, id, |actor| actor.add_pin(pin))
+    }
+
+    /// Takes a pin away.
+    pub async fn remove_pin(&self, id: &SessionId, pin: u64) -> Answer<()> {
+        in_session!(self, id, |actor| actor.remove_pin(pin))
+    }
+
     /// What each run did, without its calls, the newest first.
     pub async fn ledgers(&self, id: &SessionId) -> Answer<Ledgers> {
         Ok(Ledgers { runs: self.fold_ledgers(id, false).await?.newest_first() })

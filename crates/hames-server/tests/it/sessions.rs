@@ -1,7 +1,7 @@
 //! Sessions as things: made, listed, named, set, deleted; what runs did; files to mention.
 
 use hames_protocol::api::*;
-use hames_protocol::{Delivery, Event, Mode, Part, RunResult, Settings};
+use hames_protocol::{Delivery, Event, Mode, Part, PinTarget, PinnedBy, Projection, RunResult, Settings};
 use hames_store::VacuumThresholds;
 use serde_json::json;
 
@@ -413,6 +413,35 @@ async fn settings_that_are_only_tried_show_what_a_compaction_would_do_with_them_
     bed.model.entered(1).await;
     let meanwhile = tried(json!({"settings": {"compaction": {"strategy": "deterministic", "trigger": 60}}})).await;
     assert_eq!((meanwhile.next.stage.as_str(), meanwhile.next.ceiling_percent), ("rolled", 59));
+    bed.model.allow_tools(1);
+    bed.quiet().await;
+}
+
+#[tokio::test]
+async fn what_is_pinned_stays_through_a_compaction_until_it_is_taken_away() {
+    let bed = Bed::held().await;
+    bed.model.allow(1_000);
+    let text = |text: &str| AddPin { target: PinTarget::Text { text: text.into() } };
+    let placed = bed.hub.add_pin(&bed.id, text("the port is 8080")).await.unwrap();
+    for n in 0..12 {
+        bed.send(&format!("{n}: {}", "many words of no weight ".repeat(800)), Delivery::Queue).await;
+        bed.quiet().await;
+    }
+    assert!(bed.hub.compact(&bed.id).await.unwrap().compacted);
+    let report = bed.hub.context(&bed.id).await.unwrap().report;
+    assert_eq!(report.pins.iter().map(|pin| (pin.pin, pin.by)).collect::<Vec<_>>(), [(placed.pin, PinnedBy::User)]);
+    assert_ne!(report.pins[0].projection, Projection::Omitted);
+
+    let too_much = bed.hub.add_pin(&bed.id, text(&"word ".repeat(40_000))).await.unwrap_err();
+    assert_eq!(too_much.code, ApiErrorCode::Invalid, "{too_much:?}");
+    bed.hub.remove_pin(&bed.id, placed.pin).await.unwrap();
+    assert!(bed.hub.context(&bed.id).await.unwrap().report.pins.is_empty());
+    assert_eq!(bed.hub.remove_pin(&bed.id, placed.pin).await.unwrap_err().code, ApiErrorCode::NotFound);
+
+    bed.model.will([wait()]);
+    bed.send("go", Delivery::Queue).await;
+    bed.model.entered(1).await;
+    assert_eq!(bed.hub.add_pin(&bed.id, text("x")).await.unwrap_err().code, ApiErrorCode::Busy);
     bed.model.allow_tools(1);
     bed.quiet().await;
 }

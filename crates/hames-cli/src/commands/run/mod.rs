@@ -12,9 +12,7 @@ use clap::CommandFactory;
 use hames_agent::{Clock, RunControl, SystemClock};
 use hames_client::{Client, Finder, Place};
 use hames_protocol::api::RunAnswers;
-use hames_protocol::{
-    Delivery, ErrorClass, GuardChange, GuardLevel, GuardSettings, LogError, Sampler, SessionId, Settings, ThinkingLevel,
-};
+use hames_protocol::{Delivery, ErrorClass, LogError, SessionId, Settings, ThinkingLevel};
 use hames_store::{Lease, SessionInfo, Store};
 use hames_tools::{Rule, Secrets};
 use tokio_util::sync::CancellationToken;
@@ -117,20 +115,7 @@ impl Request {
                 None if args.continue_last => Which::Last,
                 None => Which::New,
             },
-            flags: Settings {
-                model: args.model,
-                mode: args.mode,
-                thinking_level: args.thinking,
-                sampler: args.temperature.map(Sampler::Temperature).or(args.top_p.map(Sampler::TopP)),
-                presence_penalty: args.presence_penalty,
-                frequency_penalty: args.frequency_penalty,
-                max_steps: args.max_steps,
-                guard: guard(args.guard, &args.guard_set),
-                context_window: args.window.context_window,
-                max_output_tokens: args.window.max_output_tokens,
-                compaction: args.window.compaction(),
-                ..Settings::default()
-            },
+            flags: args.settings.settings(),
             shown: match (args.json, args.no_deltas) {
                 (false, _) => Shown::Text,
                 (true, false) => Shown::Json(Deltas::Shown),
@@ -465,13 +450,6 @@ fn unsent(level: ThinkingLevel, provider: &str, config: &Config) -> String {
         clean::line(provider),
         clean::line(&config.file.path.display().to_string())
     )
-}
-
-/// What the flags set of the loop guard.
-fn guard(level: Option<GuardLevel>, changes: &[GuardChange]) -> Option<GuardSettings> {
-    let begin = level.map(GuardSettings::level).unwrap_or_default();
-    let set = changes.iter().fold(begin, |settings, change| change.on(&settings));
-    (!set.is_empty()).then_some(set)
 }
 
 /// What can be done about proposals.

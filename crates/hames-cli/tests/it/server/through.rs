@@ -125,3 +125,31 @@ fn steady(text: &str) -> String {
     let words = text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
     words.filter(|word| !(word.len() > 30 || word.starts_with(|c: char| c.is_ascii_digit()))).collect()
 }
+
+#[test]
+fn settings_pins_and_a_compaction_of_a_session_that_the_server_holds_are_done_there() {
+    let document = |request: &hames_testkit::ChatRequest| request.tools().is_empty();
+    let script = Script::new().respond(move |request| match document(request) {
+        true => Turn::text("## Facts\n- The port is 8080."),
+        false => Turn::text("Noted."),
+    });
+    let (user, _provider) = User::with(script);
+    let _server = Server::start(&user, &[]);
+    for n in 0..6 {
+        let words = format!("{n} {}", "word ".repeat(900));
+        user.ok(&["run", "-s", "s", "--compaction", "off", "--context-window", "20000", &words]);
+    }
+    hold(&user, "s");
+    let set = user.ok(&["sessions", "set", "s", "--json", "--compact-keep", "5"]).json().remove(0);
+    assert_eq!(set["settings"]["compaction"]["landing"], 5, "{set}");
+    hold(&user, "s");
+    let pinned = user.ok(&["context", "s", "--pin", "the port is 8080", "--json"]).json().remove(0);
+    let pin = pinned["pins"][0]["pin"].to_string();
+    hold(&user, "s");
+    let done = user.ok(&["compact", "s", "--json"]).json().remove(0);
+    assert_eq!(done["compacted"], true, "{done}");
+    hold(&user, "s");
+    assert_eq!(user.ok(&["context", "s", "--unpin", &pin, "--json"]).json()[0]["pins"], json!([]));
+    hold(&user, "s");
+    assert_ne!(user.run(&["context", "s", "--unpin", &pin]).code, 0);
+}

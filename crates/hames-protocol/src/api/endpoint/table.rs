@@ -277,6 +277,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
         "Makes the window of a session smaller. Not while a run goes on.",
     )
     .may_refuse(&[Busy, HeldElsewhere, NotConfigured]),
+    post(
+        "/v1/sessions/{id}/pins",
+        "add_pin",
+        takes::<AddPin>(),
+        json::<PinPlaced>(),
+        "Keeps something in the window whatever leaves it. Not while a run goes on.",
+    )
+    .may_refuse(&[Busy, HeldElsewhere, NotConfigured]),
+    delete("/v1/sessions/{id}/pins/{pin}", "remove_pin", Answer::Nothing, "Takes a pin away. Not while a run goes on.")
+        .may_refuse(&[Busy, HeldElsewhere]),
     get("/v1/sessions/{id}/runs", "list_runs", json::<Ledgers>(), "What the runs did, without their calls; the newest first."),
     get("/v1/sessions/{id}/runs/{run}", "get_run", json::<Ledger>(), "Everything a run did."),
     get("/v1/search", "search", json::<SearchResults>(), "Where all words occur, the newest first.").query(&[

@@ -5,7 +5,7 @@ use hames_protocol::api::endpoint::{MAX_ATTACHMENT, MAX_BLOB_PIECE};
 use hames_protocol::api::{ApiError, ApiErrorCode};
 use hames_protocol::{LogError, RunId};
 
-use crate::http::call::{Answered, Call, json, typed};
+use crate::http::call::{Answered, Call, done, json, typed};
 
 pub(super) async fn changes(call: Call) -> Answered {
     json(&call.app.hub.changes(&call.session()?).await?)
@@ -53,6 +53,18 @@ fn is_hash(text: &str) -> bool {
 
 fn unreadable(error: LogError) -> ApiError {
     ApiError::new(ApiErrorCode::Storage, error.to_string())
+}
+
+pub(super) async fn add_pin(mut call: Call) -> Answered {
+    let pin = call.json().await?;
+    json(&call.app.hub.add_pin(&call.session()?, pin).await?)
+}
+
+pub(super) async fn remove_pin(call: Call) -> Answered {
+    let missing = || ApiError::new(ApiErrorCode::NotFound, "A pin is named by a number.");
+    let pin = call.segment("pin")?.parse().map_err(|_| missing())?;
+    call.app.hub.remove_pin(&call.session()?, pin).await?;
+    done()
 }
 
 pub(super) async fn ledgers(call: Call) -> Answered {
