@@ -136,7 +136,7 @@ fn a_dry_run_shows_the_plan_of_settings_that_are_only_tried() {
     assert_eq!(as_set["stage"], "summary");
     assert_eq!(plan(&["--compaction", "deterministic"])["stage"], "rolled");
     let tokens = |plan: &Value, name: &str| plan[name].as_u64().unwrap();
-    assert!(tokens(&plan(&["--compact-keep", "0"]), "kept") < tokens(&as_set, "kept"));
+    assert!(tokens(&plan(&["--compact-keep", "30"]), "kept") > tokens(&as_set, "kept"));
     assert!(tokens(&plan(&["--compact-at", "40"]), "trigger") < tokens(&as_set, "trigger"));
     assert!(tokens(&plan(&["--context-window", "12000"]), "trigger") < tokens(&as_set, "trigger"));
     assert_eq!(user.ok(&["sessions", "show", "s", "--json"]).out, before);

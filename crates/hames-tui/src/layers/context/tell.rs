@@ -180,7 +180,8 @@ fn because(by: Break) -> &'static str {
         Break::Nudge => "a newer nudge replaced one of its kind",
         Break::Pin => "what is pinned changed",
         Break::Head => "tools or system text changed",
-        Break::Other => "the oldest images are left out",
+        Break::Images => "the oldest images are left out",
+        Break::Other => "for no cause that is known",
     }
 }
 
