@@ -1,5 +1,7 @@
 //! `hames db`: what the database of sessions takes, and making it smaller.
 
+use hames_client::ClientError;
+use hames_protocol::api::Vacuumed;
 use hames_store::{FreeSpace, Store, VacuumThresholds};
 use serde_json::json;
 
@@ -10,6 +12,7 @@ use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
 use crate::output::{Out, say};
+use crate::server::finder;
 
 pub(crate) fn run(what: DbCommand, env: &Env) -> Result<u8, Stop> {
     let home = Home::find(env)?;
@@ -19,7 +22,7 @@ pub(crate) fn run(what: DbCommand, env: &Env) -> Result<u8, Stop> {
         let mut out = Out::new();
         match what {
             DbCommand::Stats { json } => stats(store, thresholds, json, &mut out)?,
-            DbCommand::Vacuum { json } => vacuum(store, json, &mut out)?,
+            DbCommand::Vacuum { json } => vacuum(&home, store, json, &mut out)?,
         }
         out.finish()?;
         Ok(exit::COMPLETE)
@@ -57,8 +60,22 @@ fn stats(store: &Store, thresholds: VacuumThresholds, as_json: bool, out: &mut O
     Ok(())
 }
 
-fn vacuum(store: &Store, as_json: bool, out: &mut Out) -> Result<(), Stop> {
-    let done = store.vacuum(&[])?;
+fn vacuum(home: &Home, store: &Store, as_json: bool, out: &mut Out) -> Result<(), Stop> {
+    // A server keeps sessions open in which nothing goes on: only it knows which.
+    let server = super::runtime()?.block_on(async {
+        match finder(home).connect().await {
+            Ok(found) => Ok(Some(found.client.vacuum().await?)),
+            Err(ClientError::Unreachable { .. }) => Ok(None),
+            Err(error) => Err(Stop::from(error)),
+        }
+    });
+    let done = match server? {
+        Some(done) => done,
+        None => {
+            let hames_store::Vacuumed { before_bytes, after_bytes, blobs_removed, duration_ms } = store.vacuum(&[])?;
+            Vacuumed { before_bytes, after_bytes, blobs_removed, duration_ms }
+        }
+    };
     if as_json {
         return out.json(&json!({
             "before_bytes": done.before_bytes, "after_bytes": done.after_bytes,

@@ -1,6 +1,7 @@
 //! `hames server`: what the local server is doing, its end, its log.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,8 +55,14 @@ fn nobody(home: &Home, as_json: bool, out: &mut Out) -> Result<(), Stop> {
     if as_json {
         return out.json(&json!({"running": false}));
     }
+    let place = Place::of(home.data());
+    let lock = place.server_lock();
+    if File::open(&lock).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        let lock = clean::line(&lock.display().to_string());
+        return out.line(format!("{lock} may not be read: only the user whose home it is knows whether a server runs"));
+    }
     // A server that holds the lock and does not answer is still coming, or stuck.
-    match holder(&Place::of(home.data())) {
+    match holder(&place) {
         Some(note) => {
             out.line(format!("process {} is the server and does not answer; `hames server logs` may say why", note.pid))
         }
@@ -200,7 +207,7 @@ fn logs(home: &Home, lines: usize, as_json: bool, out: &mut Out) -> Result<u8, S
 
 /// The end of a file, from a line's beginning.
 fn tail(path: &Path) -> std::io::Result<String> {
-    let mut file = std::fs::File::open(path)?;
+    let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     let from = size.saturating_sub(TAIL_BYTES);
     file.seek(SeekFrom::Start(from))?;

@@ -134,6 +134,8 @@ api! {
         before_bytes: u64,
         /// Bytes of the file after.
         after_bytes: u64,
+        /// Blobs that no session names any more and that were removed.
+        #[serde(default)] blobs_removed: u64,
         /// Milliseconds it took.
         duration_ms: u64,
     }

@@ -76,8 +76,8 @@ impl Hub {
         let idle: Vec<SessionId> = self.inner.open_sessions().into_iter().map(|(id, _)| id).collect();
         let store = self.inner.store.clone();
         let done = blocking(move || store.vacuum(&idle)).await?.map_err(refused)?;
-        let (before_bytes, after_bytes, duration_ms) = (done.before_bytes, done.after_bytes, done.duration_ms);
-        Ok(Vacuumed { before_bytes, after_bytes, duration_ms })
+        let hames_store::Vacuumed { before_bytes, after_bytes, blobs_removed, duration_ms } = done;
+        Ok(Vacuumed { before_bytes, after_bytes, blobs_removed, duration_ms })
     }
 }
 

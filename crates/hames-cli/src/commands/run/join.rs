@@ -31,6 +31,9 @@ const SEND_ATTEMPTS: u32 = 5;
 /// Before it is sent again.
 const SEND_AGAIN: Duration = Duration::from_millis(200);
 
+/// What holds a message up that waits in a queue which was stopped.
+const STANDS_STILL: &str = "its queue stands still, so the message waits until it is resumed; Ctrl-C withdraws it";
+
 /// What is to be done in a session that the server holds.
 pub(super) struct Guest<'a> {
     pub(super) client: Client,
@@ -129,9 +132,7 @@ impl Guest<'_> {
     /// What happens to a message that does not begin its run at once.
     fn busy(&self, paused: bool) -> String {
         let what = match self.delivery {
-            Delivery::Queue if paused => {
-                "its queue stands still, so the message waits until it is resumed; Ctrl-C withdraws it"
-            }
+            Delivery::Queue if paused => STANDS_STILL,
             Delivery::Queue => "the message waits for the end of the run that goes on; Ctrl-C withdraws it",
             Delivery::Steer => "the message joins the run that goes on at its next step",
             Delivery::Interrupt => "the message joins the run that goes on, at once",
@@ -278,6 +279,11 @@ impl Watching<'_, '_> {
                         return true;
                     }
                     Event::SettingsChanged(changed) => changed.settings == self.guest.patch,
+                    // The run before it failed, was stopped, or died with its server.
+                    Event::PendingPaused(pause) if pause.paused => {
+                        say(&format!("hames: session \"{}\": {STANDS_STILL}", clean::line(&self.guest.name)));
+                        false
+                    }
                     // Of no run: why the one that was to begin did not.
                     Event::Error(failure) if envelope.run.is_none() => {
                         self.left.failure = Some(failure.class);

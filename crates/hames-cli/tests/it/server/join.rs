@@ -244,6 +244,32 @@ fn a_message_to_a_busy_session_says_what_happens_and_waits_for_its_own_run() {
 }
 
 #[test]
+fn a_message_that_waits_in_a_queue_which_is_stopped_meanwhile_says_so() {
+    let gate = Gate::new();
+    let (user, provider) = busy(&gate);
+    let _server = Server::start(&user, &[]);
+    let id = wait(async {
+        let client = client(&user).await;
+        let id = session(&client, &user.project(), "s", Mode::Analyze).await;
+        message(&client, &id, "first", Delivery::Queue).await;
+        id
+    });
+    assert!(provider.has_requests_within(1, PATIENCE));
+    let child = user.start(&["run", "-s", "s", "second"]);
+    until("the message's wait", || waiting(&user) == 2);
+    wait(async {
+        let client = client(&user).await;
+        client.abort(&id, &hames_protocol::api::Abort::default()).await.unwrap();
+        client.pause_pending(&id, &PausePending { paused: false }).await.unwrap();
+    });
+    gate.open();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(ended.err.contains("its queue stands still, so the message waits until it is resumed"), "{ended:?}");
+    assert!(ended.out.starts_with("answer to "), "{ended:?}");
+}
+
+#[test]
 fn a_message_that_waits_is_withdrawn_by_control_c() {
     let gate = Gate::new();
     let (user, provider) = busy(&gate);

@@ -2,6 +2,7 @@
 
 mod cuts;
 mod death;
+mod deciding;
 mod join;
 mod life;
 mod load;

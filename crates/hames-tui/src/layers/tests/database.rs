@@ -30,7 +30,7 @@ fn it_says_how_large_the_database_is_and_what_a_vacuum_gained() {
     stand.give(&mut database, &key(KeyCode::Char('v')));
     assert_eq!(stand.asked(), [], "once at a time");
     assert!(stand.screen(&mut database, 80, 22).contains("Making it smaller …"));
-    let done = Vacuumed { before_bytes: 400_000_000, after_bytes: 280_000_000, duration_ms: 1_234 };
+    let done = Vacuumed { before_bytes: 400_000_000, after_bytes: 280_000_000, blobs_removed: 0, duration_ms: 1_234 };
     database.answer(ticket, Ok(Answer::Vacuumed(done)), &mut stand.cx());
     stand.answer(&mut database, Ok(stats(280_000_000, 0)));
     shown.push_str("after a vacuum\n");
