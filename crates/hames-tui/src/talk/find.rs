@@ -26,6 +26,8 @@ enum State {
         from: Option<Key>,
     },
     Hit(Key),
+    /// There is none before this hit in what is loaded, and older pages are still to come.
+    Beyond(Key),
     None,
 }
 
@@ -46,7 +48,7 @@ impl Find {
 
     /// Whether nothing was found in what is loaded.
     pub(super) fn wants_older(&self) -> bool {
-        self.state == State::None && !self.query.is_empty()
+        matches!(self.state, State::None | State::Beyond(_)) && !self.query.is_empty()
     }
 }
 
@@ -128,7 +130,7 @@ impl Talk {
     fn look(&mut self, forward: bool, anew: bool) {
         let Some(find) = &mut self.find else { return };
         let from = match &find.state {
-            State::Hit(key) if !anew => Some(key.clone()),
+            State::Hit(key) | State::Beyond(key) if !anew => Some(key.clone()),
             _ => None,
         };
         find.state = if find.query.is_empty() { State::Idle } else { State::Going { forward, from } };
@@ -164,9 +166,9 @@ impl Talk {
         }
         if let State::Hit(key) = &state {
             self.reveal(&key.clone(), &query);
-        } else if state == State::None && from.is_some() {
-            // There is no further one: the last hit stays.
-            state = State::Hit(from.unwrap_or(Key::Loose(0)));
+        } else if let (State::None, Some(from)) = (&state, from) {
+            // There is no further one, or not yet: the last hit stays.
+            state = if !forward && self.older { State::Beyond(from) } else { State::Hit(from) };
         }
         if let Some(find) = &mut self.find {
             find.state = state;
@@ -220,11 +222,15 @@ impl Talk {
     pub(super) fn draw_find(&self, line: Rect, buf: &mut Buffer, theme: Theme) {
         let Some(find) = &self.find else { return };
         let says = match &find.state {
-            State::Idle => "Enter finds the one before, Down the one after, Esc ends",
-            State::Going { .. } => "looking …",
-            State::Hit(_) => "Enter: the one before · Down: the one after · Esc",
-            State::None if self.older => "not in what is loaded; looking further back",
-            State::None => "not found",
+            State::Idle => "Enter finds the one before, Down the one after, Esc ends".into(),
+            State::Going { .. } => "looking …".into(),
+            State::Hit(_) => "Enter: the one before · Down: the one after · Esc".into(),
+            State::None | State::Beyond(_) if self.older => match self.oldest_seq() {
+                Some(seq) => format!("looking further back, before event {seq} · Esc ends"),
+                None => "looking further back · Esc ends".into(),
+            },
+            State::Beyond(_) => "Down: the one after · Esc".into(),
+            State::None => String::from("not found"),
         };
         let room = usize::from(line.width);
         let query = cut_to(&format!("Find: {}▏", super::text::clean_line(&find.query)), room);
@@ -235,8 +241,11 @@ impl Talk {
 
     /// More is loaded: a search that found nothing goes on.
     pub(super) fn look_further(&mut self) {
-        if self.find.as_ref().is_some_and(Find::wants_older) {
-            self.look(false, true);
+        match self.find.as_ref().map(|find| &find.state) {
+            Some(State::None) => self.look(false, true),
+            // On from where it was: the hits behind it were seen.
+            Some(State::Beyond(_)) => self.look(false, false),
+            _ => {}
         }
     }
 }

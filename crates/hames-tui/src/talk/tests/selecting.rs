@@ -116,6 +116,43 @@ fn finding_opens_what_is_folded_and_reaches_older_pages() {
 }
 
 #[test]
+fn the_hit_before_the_oldest_loaded_one_is_looked_for_in_older_pages() {
+    let mut log = Log::default();
+    for n in 0..200 {
+        let text = if [3, 150].contains(&n) { "the needle".to_owned() } else { format!("hay {n}") };
+        log.json(json!({"type": "text.done", "index": 0, "text": text}));
+    }
+    let mut talk = Talk::default();
+    talk.prepend(&page(&log.all[100..], true));
+    draw(&mut talk, 80, 24, theme());
+    act(&mut talk, &key(KeyCode::Char('f'), KeyModifiers::CONTROL));
+    for c in "needle".chars() {
+        act(&mut talk, &plain(KeyCode::Char(c)));
+    }
+    draw(&mut talk, 80, 24, theme());
+    assert!(!talk.wants_older(), "there is one here");
+    act(&mut talk, &plain(KeyCode::Enter));
+    for (from, to) in [(50, 100), (0, 50)] {
+        assert!(talk.wants_older());
+        let shown = text(&draw(&mut talk, 80, 24, theme())).join("\n");
+        assert!(shown.contains(&format!("looking further back, before event {}", to + 1)), "{shown}");
+        talk.prepend(&page(&log.all[from..to], from > 0));
+    }
+    let shown = text(&draw(&mut talk, 80, 24, theme())).join("\n");
+    assert!(shown.contains("hay 4") && shown.contains("needle") && shown.contains("the one before"), "{shown}");
+    // Esc ends it, wherever it is.
+    let mut talk = Talk::default();
+    talk.prepend(&page(&log.all[100..], true));
+    act(&mut talk, &key(KeyCode::Char('f'), KeyModifiers::CONTROL));
+    act(&mut talk, &plain(KeyCode::Char('q')));
+    draw(&mut talk, 80, 24, theme());
+    act(&mut talk, &plain(KeyCode::Esc));
+    talk.prepend(&page(&log.all[50..100], true));
+    draw(&mut talk, 80, 24, theme());
+    assert!(!talk.wants_older(), "nobody looks for anything any more");
+}
+
+#[test]
 fn what_a_person_wrote_is_shown_and_copied_as_it_is() {
     let written = "look:\n```rust\nlet x;\n```\n\n# not a heading\n- **stars**";
     let mut log = Log::default();
