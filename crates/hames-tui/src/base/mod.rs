@@ -6,6 +6,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::prompt::{Command, Kept, Prompt, PromptOutcome};
 use crate::{Action, Cx, Effect, Input, Layer, Link, Outcome, Sight, Talk, status};
@@ -33,6 +34,8 @@ pub(crate) enum Said {
     Open(Box<dyn Layer>),
 }
 
+/// Rows of a notice that is too long for the hint line.
+const NOTICE_ROWS: usize = 8;
 /// Rows of messages on their way that are shown.
 const SENDING_ROWS: usize = 3;
 
@@ -195,7 +198,8 @@ impl Base {
         let cursor = self.prompt.draw(rows.prompt, buf, sight);
         if let (true, Some(last)) = (rows.prompt.height > 1, rows.prompt.rows().next_back()) {
             let hint = hint.or(self.talk.hint());
-            draw_hint(last, buf, sight, hint);
+            let room = rows.talk.union(rows.sending);
+            draw_hint(last, room, buf, sight, hint);
         }
         status::draw(rows.status, buf, sight);
         cursor
@@ -203,7 +207,8 @@ impl Base {
 }
 
 /// What is said in place of what Enter does: what just happened, what lies on top, what is wrong with the connection.
-fn draw_hint(row: Rect, buf: &mut Buffer, sight: Sight<'_>, top: Option<&str>) {
+/// What does not fit there and has to be read whole stands in the last rows of `room` instead.
+fn draw_hint(row: Rect, room: Rect, buf: &mut Buffer, sight: Sight<'_>, top: Option<&str>) {
     let (text, style) = match (&sight.face.notice, top, &sight.face.link) {
         (Some(notice), ..) => (notice.clone(), sight.theme.warn()),
         (None, Some(top), _) => (top.to_owned(), sight.theme.dim()),
@@ -211,8 +216,42 @@ fn draw_hint(row: Rect, buf: &mut Buffer, sight: Sight<'_>, top: Option<&str>) {
         _ => return,
     };
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if sight.face.notice.is_some() && text.width() > usize::from(row.width) && room.height > 0 {
+        let lines = textwrap(&text, row.width.into());
+        let height = lines.len().min(NOTICE_ROWS).min(room.height.into()) as u16;
+        let place = Rect { y: room.bottom() - height, height, ..room };
+        Clear.render(place, buf);
+        for (row, line) in place.rows().zip(lines) {
+            Line::styled(line, style).render(row, buf);
+        }
+        return;
+    }
     Clear.render(row, buf);
     Line::styled(text, style).render(row, buf);
+}
+
+/// A text in rows that are broken between words where that is possible.
+fn textwrap(text: &str, width: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        if used > 0 && used + word.trim_end().width() > width {
+            rows.push(String::new());
+            used = 0;
+        }
+        for c in word.chars() {
+            let wide = c.width().unwrap_or(0);
+            if used + wide > width && c != ' ' {
+                rows.push(String::new());
+                used = 0;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push(c);
+            }
+            used += wide;
+        }
+    }
+    rows
 }
 
 /// An empty screen says what can be done.
@@ -250,6 +289,18 @@ fn first_line(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_notice_is_broken_between_words_and_loses_none() {
+        assert_eq!(textwrap("one two three", 8), ["one two ", "three"]);
+        assert_eq!(textwrap("abcdefghij 節点", 4), ["abcd", "efgh", "ij ", "節点"]);
+        let text = "no model is configured. Any one of these gives one: a flag, a file, a variable";
+        for width in 2..90 {
+            let rows = textwrap(text, width);
+            assert_eq!(rows.concat(), text);
+            assert!(rows.iter().all(|row| row.trim_end().width() <= width), "{width}: {rows:?}");
+        }
+    }
 
     #[test]
     fn rows_are_shared_at_any_size_and_the_prompt_is_never_missing() {

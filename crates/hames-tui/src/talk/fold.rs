@@ -71,7 +71,7 @@ impl Fold {
                 let began = (seq, start.mode, text::clean_line(&start.model.to_string()));
                 self.with_run(envelope, |run| run.began = Some(began));
             }
-            Event::MessageUser(message) => self.push(envelope, Kind::User(user(message))),
+            Event::MessageUser(message) => self.push(envelope, Kind::User(user(message, envelope.step))),
             Event::ReasoningDone(done) if !done.block.text.trim().is_empty() => {
                 self.push(envelope, Kind::Reasoning(Prose::whole(&done.block.text, done.cut)));
             }
@@ -307,7 +307,8 @@ impl Fold {
     }
 }
 
-fn user(message: &MessageUser) -> User {
+/// A message; `step` is the run's last one when it came. One that begins a run reached it in no special way.
+fn user(message: &MessageUser, step: Option<u32>) -> User {
     let mut said = String::new();
     let mut images = Vec::new();
     for part in &message.parts {
@@ -323,5 +324,9 @@ fn user(message: &MessageUser) -> User {
             }
         }
     }
-    User { prose: Prose::whole(&said, None), images, delivery: message.delivery }
+    User {
+        prose: Prose::whole(&said, None),
+        images,
+        delivery: message.delivery.filter(|_| step.is_some_and(|step| step > 0)),
+    }
 }

@@ -119,7 +119,10 @@ fn scenes() -> Vec<(&'static str, App)> {
     refused.update(Input::Paste("do it".into()), NOW);
     let effects = refused.update(key(KeyCode::Enter), NOW);
     let ticket = ticket_of(&effects, |request| matches!(request, Request::Send(..)));
-    let why = ApiError::new(ApiErrorCode::Configuration, "there is no model; choose one with /model");
+    let why = ApiError::new(
+        ApiErrorCode::Configuration,
+        "no model is configured. Any one of these gives one: --model PROVIDER/MODEL, \"model\" in the configuration, or a provider that /model can choose from",
+    );
     refused.update(Input::Reply(ticket, Err(why)), NOW);
     all.push(("refused", refused));
     all
@@ -188,6 +191,8 @@ fn the_whole_screen_is_as_it_was_looked_at() {
         let mut out = String::new();
         for size in SIZES {
             let mut words = Vec::new();
+            // A layer learns how long it is from its first frame.
+            painted(&mut app, size);
             for (look, theme) in THEMES {
                 app.theme = theme;
                 let emulator = painted(&mut app, size);
@@ -196,7 +201,7 @@ fn the_whole_screen_is_as_it_was_looked_at() {
                     let _ = writeln!(out, "{look}, {}x{}\n{}", size.0, size.1, picture(&emulator, true));
                 }
             }
-            assert!(words.windows(2).all(|two| two[0] == two[1]), "{name}: colours carry no words");
+            assert_eq!(words[0], words[1], "{name}: light and dark say the same");
             if size != SIZES[0] {
                 let _ = writeln!(out, "{}x{}\n{}", size.0, size.1, picture(&painted(&mut app, size), false));
             }
