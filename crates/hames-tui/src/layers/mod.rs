@@ -14,7 +14,6 @@ mod models;
 mod new;
 mod output;
 mod pager;
-#[allow(dead_code, unused_imports, reason = "parts for layers that are being written")]
 mod parts;
 mod relocate;
 mod rename;

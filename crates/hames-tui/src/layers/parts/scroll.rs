@@ -43,16 +43,13 @@ impl Scroll {
     }
 
     /// Lines there are.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// The first line that is shown, counted from 0.
-    pub(crate) fn first_line(&self) -> usize {
-        self.top.0
-    }
-
     /// Shows a line at the top, as far as what follows fills the area.
+    #[cfg(test)]
     pub(crate) fn go_to(&mut self, line: usize) {
         self.top = (line, 0);
     }
