@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hames_agent::{Agent, Clock};
-use hames_protocol::api::{Configuration, Models, Providers, RunTerms};
+use hames_protocol::api::{Configuration, KnownProviders, Models, ProviderDraft, ProviderTest, Providers, RunTerms};
 use hames_protocol::{Approver, Failure, InstructionFile, ModelInfo, SessionId, SessionState, Settings};
 use hames_store::VacuumThresholds;
 use hames_tools::{FsProvider, ShellProvider};
@@ -81,6 +81,15 @@ pub trait Host: Send + Sync + 'static {
 
     /// The providers, without their keys.
     async fn providers(&self) -> Result<Providers, Failure>;
+
+    /// Writes a provider into the configuration, and leaves everything else there as it is. Its key is told to nobody.
+    async fn save_provider(&self, draft: ProviderDraft) -> Result<Providers, Failure>;
+
+    /// Well-known providers, and model servers that answer on this machine.
+    async fn known_providers(&self) -> Result<KnownProviders, Failure>;
+
+    /// Tests a provider as it would be. Writes nothing, and its key is in no word of the answer.
+    async fn test_provider(&self, draft: ProviderDraft) -> Result<ProviderTest, Failure>;
 
     /// The configuration in force, keys left out.
     async fn configuration(&self) -> Result<Configuration, Failure>;

@@ -2,9 +2,9 @@
 
 use hames_protocol::api::{
     Abort, Aborted, AnswerApproval, AnswerQuestion, Attached, BranchSession, Changes, ChangesSettled, Configuration,
-    CreateSession, DatabaseStats, DecideProposals, EditPending, Files, LogPage, Models, Providers, SearchResults,
-    SendMessage, Sent, SessionCompacted, SessionContext, SessionCutDone, SessionRow, SessionView, Sessions, Vacuumed,
-    Waiting,
+    CreateSession, DatabaseStats, DecideProposals, EditPending, Files, KnownProviders, LogPage, Models, ProviderDraft,
+    ProviderTest, Providers, SearchResults, SendMessage, Sent, SessionCompacted, SessionContext, SessionCutDone,
+    SessionRow, SessionView, Sessions, Vacuumed, Waiting,
 };
 use hames_protocol::{CallId, PendingId, SessionId, Settings};
 
@@ -163,6 +163,12 @@ pub enum Request {
     Models,
     /// The providers.
     Providers,
+    /// What can be set up without knowing an address.
+    KnownProviders,
+    /// Tests a provider as it would be.
+    TestProvider(ProviderDraft),
+    /// Writes a provider into the configuration.
+    SaveProvider(ProviderDraft),
     /// The configuration in force.
     Configuration,
     /// The report about the window.
@@ -197,6 +203,8 @@ pub enum Answer {
     Search(SearchResults),
     Models(Models),
     Providers(Providers),
+    KnownProviders(KnownProviders),
+    Tested(ProviderTest),
     Configuration(Configuration),
     Context(Box<SessionContext>),
     Compacted(Box<SessionCompacted>),

@@ -47,6 +47,15 @@ pub(crate) struct Found {
 
 /// The first server that answers with at least one model, in the order of `ports`.
 pub(crate) async fn find(ports: &[u16]) -> Option<Found> {
+    look(ports, 1).await.pop()
+}
+
+/// Every server that answers with at least one model, in the order of `ports`.
+pub(crate) async fn all(ports: &[u16]) -> Vec<Found> {
+    look(ports, usize::MAX).await
+}
+
+async fn look(ports: &[u16], most: usize) -> Vec<Found> {
     let asked: Vec<_> = ports
         .iter()
         .map(|port| {
@@ -59,7 +68,11 @@ pub(crate) async fn find(ports: &[u16]) -> Option<Found> {
             })
         })
         .collect();
+    let mut all = Vec::new();
     for answer in asked {
+        if all.len() >= most {
+            break;
+        }
         let Ok(Some((endpoint, names))) = answer.await else { continue };
         // What it says beyond the names is worth a moment, and no more.
         let list = timeout(DETAILS_PATIENCE, list_models(&endpoint)).await.ok().and_then(Result::ok).unwrap_or(names);
@@ -67,9 +80,9 @@ pub(crate) async fn find(ports: &[u16]) -> Option<Found> {
         let (name, title) = named(list.server, &endpoint.base_url);
         let provider = Provider::at(name, &endpoint.base_url);
         let model = ModelRef { provider: name.into(), id: id.to_owned() };
-        return Some(Found { provider, model, title, list });
+        all.push(Found { provider, model, title, list });
     }
-    None
+    all
 }
 
 /// The model to use: one that is in memory, else the first that is none for embeddings.

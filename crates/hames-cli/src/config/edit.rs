@@ -83,6 +83,20 @@ pub(crate) fn edit<T>(path: &Path, change: impl FnOnce(&Edit) -> Result<T, Stop>
     Ok(out)
 }
 
+/// What the file at `path` would say after a change; nothing is written.
+pub(crate) fn tried(path: &Path, change: impl FnOnce(&Edit) -> Result<(), Stop>) -> Result<FileConfig, Stop> {
+    FileConfig::load(path)?;
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(Stop::configuration(format!("{}: cannot be read: {e}", path.display()))),
+    };
+    let root = CstRootNode::parse(text.strip_prefix(BOM).unwrap_or(&text), &DIALECT).map_err(|e| not_json(path, &e))?;
+    let edit = Edit { path: path.to_owned(), root };
+    change(&edit)?;
+    FileConfig::parse(path, &edit.root.to_string())
+}
+
 /// The file as JSON; an empty object where it says nothing.
 pub(crate) fn read(path: &Path) -> Result<Value, Stop> {
     let text = match std::fs::read_to_string(path) {

@@ -11,7 +11,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hames_agent::{Clock, SystemClock, run_note};
 use hames_model::ChatModel;
-use hames_protocol::api::{Configuration, ModelRow, Models, ProviderRow, Providers, RunAnswers, RunTerms};
+use hames_protocol::api::{
+    Configuration, KnownProviders, ModelRow, Models, ProviderDraft, ProviderRow, ProviderTest, Providers, RunAnswers,
+    RunTerms,
+};
 use hames_protocol::{Approver, Failure, ModelInfo, NobodyAnswers, Settings};
 use hames_server::{Host, PreparedRun, RunJob};
 use hames_store::{Store, VacuumThresholds};
@@ -21,7 +24,7 @@ use hames_workspace::files::{LocalFs, LocalFsOptions};
 use crate::approve::Yes;
 use crate::catalog::refresh::{fetch_list, is_stale};
 use crate::clock::local_date;
-use crate::commands::{config as shown, models};
+use crate::commands::{config as shown, models, providers};
 use crate::config::{Approve, Chosen, Config, Live, Origin, Provider, shown_url};
 use crate::engine::{Ground, Setup, ask_for_title, endpoint, in_force, internal, learned};
 use crate::env::Env;
@@ -212,6 +215,27 @@ impl Host for Program {
             thinking: provider.thinking.map(|thinking| thinking.name().to_owned()),
         });
         Ok(Providers { providers: providers.collect() })
+    }
+
+    async fn save_provider(&self, draft: ProviderDraft) -> Result<Providers, Failure> {
+        let live = Arc::clone(&self.live);
+        // A key is known to be one before anything can say it.
+        live.masks().add(draft.api_key.iter().map(|key| key.0.clone()).collect());
+        let saved = tokio::task::spawn_blocking(move || providers::save(&draft, live.home())).await;
+        saved
+            .map_err(|error| internal(format!("the configuration could not be written: {error}")))?
+            .map_err(failure)?;
+        self.providers().await
+    }
+
+    async fn known_providers(&self) -> Result<KnownProviders, Failure> {
+        let config = self.config()?;
+        Ok(providers::known(&config, self.live.env()).await)
+    }
+
+    async fn test_provider(&self, draft: ProviderDraft) -> Result<ProviderTest, Failure> {
+        self.live.masks().add(draft.api_key.iter().map(|key| key.0.clone()).collect());
+        providers::test(&draft, self.live.home(), self.live.env()).await.map_err(failure)
     }
 
     async fn configuration(&self) -> Result<Configuration, Failure> {

@@ -1,7 +1,8 @@
 //! The server, its database, its configuration.
 
 use hames_protocol::api::{
-    Configuration, DatabaseStats, Health, Models, Providers, ServerStatus, StopServer, Vacuumed,
+    Configuration, DatabaseStats, Health, KnownProviders, Models, ProviderDraft, ProviderTest, Providers, ServerStatus,
+    StopServer, Vacuumed,
 };
 
 use super::Client;
@@ -31,6 +32,21 @@ impl Client {
     /// The providers of the configuration.
     pub async fn providers(&self) -> Result<Providers, ClientError> {
         self.get(&["providers"]).receive().await
+    }
+
+    /// Writes a provider into the configuration.
+    pub async fn save_provider(&self, draft: &ProviderDraft) -> Result<Providers, ClientError> {
+        self.post(&["providers"]).json(draft).receive().await
+    }
+
+    /// Well-known providers, and model servers on the server's machine.
+    pub async fn known_providers(&self) -> Result<KnownProviders, ClientError> {
+        self.get(&["providers", "known"]).receive().await
+    }
+
+    /// Tests a provider as it would be; writes nothing.
+    pub async fn test_provider(&self, draft: &ProviderDraft) -> Result<ProviderTest, ClientError> {
+        self.post(&["providers", "test"]).patient().json(draft).receive().await
     }
 
     /// The configuration in force.

@@ -90,6 +90,9 @@ async fn methods_and_rows_are_the_same_and_parameters_have_the_names_of_their_ro
         client.search("words", Some("/f"), Some(5));
         client.models();
         client.providers();
+        client.save_provider(&ProviderDraft::default());
+        client.known_providers();
+        client.test_provider(&ProviderDraft::default());
         client.settings();
         client.database();
         client.vacuum();

@@ -101,6 +101,120 @@ api! {
         providers: Vec<ProviderRow>,
     }
 }
+/// A key of a provider on its way to the configuration. It is shown nowhere: not in debug output, not in refusals.
+#[derive(Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct ApiKey(pub String);
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for ApiKey {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        // What is no text may hold a key all the same.
+        let text = Value::deserialize(from).ok().and_then(|value| value.as_str().map(str::to_owned));
+        text.map(ApiKey).ok_or_else(|| serde::de::Error::custom("a key is a text"))
+    }
+}
+
+api! {
+    /// A provider as somebody wants it. What is absent stays as the file has it, or is what is known under that name.
+    #[derive(Default, Eq)]
+    ProviderDraft {
+        /// Its name: no blanks, no slashes.
+        name: String,
+        /// Where it is, with or without `/v1`.
+        #[serde(default, skip_serializing_if = "Option::is_none")] base_url: Option<String>,
+        /// Its key, for the file.
+        #[serde(default, skip_serializing_if = "Option::is_none")] api_key: Option<ApiKey>,
+        /// The environment variable its key is taken from, instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")] api_key_env: Option<String>,
+        /// The id of the model that is to be the default one.
+        #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<String>,
+    }
+}
+api! {
+    /// What `POST /v1/providers/test` found: one step after the other, until one fails.
+    #[derive(Eq)]
+    ProviderTest {
+        /// Whether it answered.
+        ok: bool,
+        /// The steps.
+        checks: Vec<ProviderCheck>,
+        /// Ids of the models it lists.
+        #[serde(default)] models: Vec<String>,
+        /// The model that was asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<String>,
+    }
+}
+api! {
+    /// A step of a test.
+    #[derive(Eq)]
+    ProviderCheck {
+        /// `key`, `address`, `models`, `model`, `answer` and the like.
+        name: String,
+        /// How it went.
+        state: CheckState,
+        /// What was found.
+        what: String,
+        /// What to do about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")] remedy: Option<String>,
+    }
+}
+/// How a step of a test went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// Well.
+    Ok,
+    /// It works, but somebody should know.
+    Note,
+    /// Not at all.
+    Failed,
+}
+api! {
+    /// `GET /v1/providers/known`: what can be set up without knowing an address.
+    #[derive(Eq)]
+    KnownProviders {
+        /// Model servers that answer on this machine.
+        local: Vec<LocalServer>,
+        /// Well-known providers.
+        known: Vec<KnownProvider>,
+    }
+}
+api! {
+    /// A model server on this machine.
+    #[derive(Eq)]
+    LocalServer {
+        /// A name for it.
+        name: String,
+        /// What it calls itself.
+        title: String,
+        /// Where it is.
+        base_url: String,
+        /// Ids of its models.
+        models: Vec<String>,
+    }
+}
+api! {
+    /// A well-known provider.
+    #[derive(Eq)]
+    KnownProvider {
+        /// Its name.
+        name: String,
+        /// What people call it.
+        title: String,
+        /// Where it is.
+        base_url: String,
+        /// The variable its key is taken from; absent for a server of one's own, which needs none.
+        #[serde(default, skip_serializing_if = "Option::is_none")] key_env: Option<String>,
+        /// Whether the server's environment has that key.
+        #[serde(default)] has_key: bool,
+    }
+}
 api! {
     /// `GET /v1/settings`: the configuration in force, keys left out, each value with its source.
     Configuration {

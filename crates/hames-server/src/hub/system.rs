@@ -41,6 +41,21 @@ impl Hub {
         self.inner.host.providers().await.map_err(failed)
     }
 
+    /// Writes a provider into the configuration.
+    pub async fn save_provider(&self, draft: ProviderDraft) -> Answer<Providers> {
+        self.inner.host.save_provider(draft).await.map_err(failed)
+    }
+
+    /// What can be set up without knowing an address.
+    pub async fn known_providers(&self) -> Answer<KnownProviders> {
+        self.inner.host.known_providers().await.map_err(failed)
+    }
+
+    /// Tests a provider as it would be. Writes nothing.
+    pub async fn test_provider(&self, draft: ProviderDraft) -> Answer<ProviderTest> {
+        self.inner.host.test_provider(draft).await.map_err(failed)
+    }
+
     /// The configuration in force, keys left out.
     pub async fn configuration(&self) -> Answer<Configuration> {
         self.inner.host.configuration().await.map_err(failed)

@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use hames::AgentBuilder;
 use hames_agent::{Clock, Compaction};
 use hames_protocol::api::{
-    Configuration, CreateSession, EditPending, Models, Providers, SendMessage, Sent, SessionView, StopServer,
+    Configuration, CreateSession, EditPending, KnownProviders, Models, ProviderDraft, ProviderTest, Providers,
+    SendMessage, Sent, SessionView, StopServer,
 };
 use hames_protocol::*;
 use hames_server::{Host, Hub, HubOptions, News, PreparedRun, RunJob};
@@ -336,6 +337,18 @@ impl Host for TestHost {
     async fn providers(&self) -> Result<Providers, Failure> {
         Ok(Providers { providers: Vec::new() })
     }
+    async fn save_provider(&self, draft: ProviderDraft) -> Result<Providers, Failure> {
+        Err(Failure::new(ErrorClass::Configuration, format!("No provider {} can be written here.", draft.name)))
+    }
+
+    async fn known_providers(&self) -> Result<KnownProviders, Failure> {
+        Ok(KnownProviders { local: Vec::new(), known: Vec::new() })
+    }
+
+    async fn test_provider(&self, _: ProviderDraft) -> Result<ProviderTest, Failure> {
+        Ok(ProviderTest { ok: false, checks: Vec::new(), models: Vec::new(), model: None })
+    }
+
     async fn configuration(&self) -> Result<Configuration, Failure> {
         Ok(Configuration { config: json!({}) })
     }

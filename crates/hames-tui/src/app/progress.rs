@@ -49,6 +49,8 @@ fn doing(request: &Request) -> &'static str {
         Request::Attach { .. } => "uploading",
         Request::Search(..) => "searching",
         Request::Compact(..) => "compacting",
+        Request::KnownProviders => "looking for model servers",
+        Request::TestProvider(_) => "testing the provider",
         Request::Vacuum => "making the database smaller",
         _ => "asking the server",
     }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use hames_protocol::api::{ApiError, CreateSession, SendMessage, SessionActivity, SessionRow, SessionView};
+use hames_protocol::api::{
+    ApiError, ApiErrorCode, CreateSession, SendMessage, SessionActivity, SessionRow, SessionView,
+};
 use hames_protocol::{Delivery, Envelope, Event, Mode, Part, Pending, RunResult, SessionId};
 
 use super::{App, Start, refresh};
@@ -440,11 +442,11 @@ impl App {
                 for message in message.into_iter().chain(unsent) {
                     self.give_back(None, message);
                 }
-                format!("No session could be made: {error}")
+                format!("No session could be made{}: {error}", set_up(error))
             }
             For::Send(session, message) => {
                 self.give_back(Some(session), message);
-                format!("Not sent, it is back in the prompt: {error}")
+                format!("Not sent, it is back in the prompt{}: {error}", set_up(error))
             }
             For::Waiting(_) => return,
             For::Abort(_) => {
@@ -565,4 +567,9 @@ impl App {
             }
         }
     }
+}
+
+/// What helps somebody who has no model.
+fn set_up(error: &ApiError) -> &'static str {
+    if error.code == ApiErrorCode::Configuration { " (/providers sets up a model)" } else { "" }
 }

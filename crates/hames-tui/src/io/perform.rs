@@ -64,6 +64,7 @@ fn may_repeat(request: &Request) -> bool {
         | Request::Search(..)
         | Request::Models
         | Request::Providers
+        | Request::KnownProviders
         | Request::Configuration
         | Request::Context(_)
         | Request::Preview(..)
@@ -119,6 +120,9 @@ async fn call(client: &Client, request: &Request) -> Result<Answer, ClientError>
         Request::Search(words, folder) => Answer::Search(client.search(words, folder.as_deref(), Some(HITS)).await?),
         Request::Models => Answer::Models(client.models().await?),
         Request::Providers => Answer::Providers(client.providers().await?),
+        Request::KnownProviders => Answer::KnownProviders(client.known_providers().await?),
+        Request::TestProvider(draft) => Answer::Tested(client.test_provider(draft).await?),
+        Request::SaveProvider(draft) => Answer::Providers(client.save_provider(draft).await?),
         Request::Configuration => Answer::Configuration(client.settings().await?),
         Request::Context(id) => Answer::Context(Box::new(client.context(id).await?)),
         Request::Preview(id, settings, unset) => {

@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Position, Rect};
 
-use super::parts::{Confirm, Decided, Look, Scroll, asking, frame, line, numbers};
+use super::parts::{Confirm, Decided, Look, Scroll, asking, foot, frame, line, numbers};
 use crate::{Action, Answer, Cx, Input, Layer, Outcome, Request, Sight, Ticket};
 
 pub(in crate::layers) use tell::plan as plan_words;
@@ -187,8 +187,7 @@ impl Layer for Report {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position> {
-        let place = self.told.as_ref().and(self.scroll.place()).map(|place| format!(" · {place}"));
-        let inner = frame(area, buf, sight, &format!("Context window{}", place.unwrap_or_default()));
+        let inner = frame(area, buf, sight, "Context window");
         let mut body = inner;
         if let Some((text, look)) = &self.said {
             let mut said = Scroll::new([vec![(text.clone(), *look)]]);
@@ -198,7 +197,12 @@ impl Layer for Report {
         }
         match self.instead(sight) {
             Some(lines) => Scroll::new(lines).draw(body, buf, sight.theme),
-            None => self.scroll.draw(body, buf, sight.theme),
+            None => {
+                self.scroll.draw(body, buf, sight.theme);
+                if let Some(place) = self.scroll.place() {
+                    foot(area, buf, sight, &place);
+                }
+            }
         }
         if let Some(confirm) = &mut self.confirm {
             confirm.draw(area, buf, sight);

@@ -15,6 +15,7 @@ mod new;
 mod output;
 mod pager;
 mod parts;
+mod providers;
 mod relocate;
 mod rename;
 mod search;
@@ -53,6 +54,7 @@ pub(crate) fn open(command: &Command, marked: Option<u64>, cx: &mut Cx<'_>) -> O
         Command::Model(None) => Box::new(models::Models::open(cx)),
         Command::Move(Some(folder)) => boxed(relocate::Relocate::form(&shown(cx)?).given(folder, cx))?,
         Command::Move(None) => Box::new(relocate::Relocate::form(&shown(cx)?)),
+        Command::Providers => Box::new(providers::Setup::new(cx)),
         Command::Rename(Some(name)) => boxed(rename::Rename::form(&shown(cx)?).given(name, cx))?,
         Command::Rename(None) => Box::new(rename::Rename::form(&shown(cx)?)),
         Command::Search(words) => Box::new(search::Search::open(words.as_deref().unwrap_or_default(), cx)),

@@ -13,7 +13,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::pager::{Chunks, Pager};
-use super::parts::{Look, asking, frame, line, numbers};
+use super::parts::{Look, asking, foot, frame, line, numbers};
 use crate::prompt::paint::Line;
 use crate::talk::Output;
 use crate::talk::text::{Row, Run, Sheet, Wrap, clean};
@@ -148,7 +148,8 @@ impl Whole {
             return (format!("It cannot be read: {}{next}", line(&wrong.message)), sight.theme.bad());
         }
         if self.is_cut() && self.pager.is_end() {
-            let text = format!("These are the first {}; `hames sessions export` has all.", numbers::bytes(MOST));
+            let text =
+                format!("These are the first {}; ask the agent to recall what comes behind.", numbers::bytes(MOST));
             return (text, sight.theme.warn());
         }
         if self.to_end && self.asked.is_some() {
@@ -247,10 +248,8 @@ impl Layer for Whole {
             let at = if self.text.count() == 0 { 0 } else { inner.height.saturating_sub(1) };
             Line::new(inner, at).put(buf, &note, style).fill(buf, Style::new());
         }
-        if let (Some(place), true) = (self.place(), area.height > inner.height) {
-            let border = Rect { y: area.bottom() - 1, height: 1, ..area }.intersection(buf.area);
-            let from = usize::from(area.width).saturating_sub(place.len() + 4);
-            Line::new(border, 0).go_to(from).put(buf, &format!(" {place} "), sight.theme.dim());
+        if let Some(place) = self.place() {
+            foot(area, buf, sight, &place);
         }
         None
     }

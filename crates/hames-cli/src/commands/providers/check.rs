@@ -15,10 +15,11 @@ use tokio::time::timeout;
 use super::{Ground, key_text};
 use crate::catalog::{describe, section};
 use crate::commands::checks::{Check, State};
-use crate::config::{Provider, nearest, preset, shown_url};
+use crate::config::{Config, Origin, Provider, nearest, preset, shown_url};
 use crate::engine::{endpoint, learned};
-use crate::env::host_of;
+use crate::env::{Env, host_of};
 use crate::exit::{self, Stop};
+use crate::home::Home;
 use crate::output::text::{count, duration, failure_lines};
 use crate::output::{Out, Style, clean};
 
@@ -43,8 +44,9 @@ pub(super) fn run(ground: &Ground<'_>, name: &str, model: Option<String>, as_jso
     if let Some(out) = &mut checks.out {
         out.line(format!("{}  {}", clean::line(name), clean::line(&shown_url(&provider.base_url))))?;
     }
-    let test = Test { ground, endpoint: endpoint(&provider, config, ground.env), provider };
-    crate::commands::runtime()?.block_on(test.run(model, &mut checks))?;
+    let test = Test::of(provider, config, &ground.home, ground.env);
+    let asked = test.run(model, |check| checks.add(check));
+    crate::commands::runtime()?.block_on(asked)?;
     let ok = checks.all.iter().all(|check| check.state != State::Bad);
     match checks.out {
         Some(out) => out.finish()?,
@@ -79,46 +81,97 @@ impl Checks {
     }
 }
 
-struct Test<'a> {
-    ground: &'a Ground<'a>,
+/// A provider under test.
+pub(crate) struct Test<'a> {
+    config: &'a Config,
+    home: &'a Home,
     provider: Provider,
     endpoint: Endpoint,
+    /// Whether it is still being written: then what to do is said of the form, not of the command.
+    is_draft: bool,
 }
 
-impl Test<'_> {
-    async fn run(&self, model: Option<String>, checks: &mut Checks) -> Result<(), Stop> {
-        if !checks.add(self.key())? || !checks.add(self.address().await)? {
-            return Ok(());
+/// What a test found besides its steps.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Ids of the models it lists.
+    pub(crate) models: Vec<String>,
+    /// The model that was asked.
+    pub(crate) model: Option<String>,
+}
+
+impl<'a> Test<'a> {
+    /// Of a provider of this configuration.
+    pub(crate) fn of(provider: Provider, config: &'a Config, home: &'a Home, env: &Env) -> Self {
+        Self { config, home, endpoint: endpoint(&provider, config, env), provider, is_draft: false }
+    }
+
+    /// The same for one that is being written.
+    pub(crate) fn of_draft(self) -> Self {
+        Self { is_draft: true, ..self }
+    }
+
+    /// Takes one step after the other and tells each as it is done, until one fails.
+    pub(crate) async fn run(
+        &self,
+        model: Option<String>,
+        mut tell: impl FnMut(Check) -> Result<bool, Stop>,
+    ) -> Result<Found, Stop> {
+        let mut found = Found::default();
+        if !tell(self.key())? || !tell(self.address().await)? {
+            return Ok(found);
         }
         let began = Instant::now();
         let asked = list_models(&self.endpoint).await;
-        if !checks.add(self.listed(&asked, began.elapsed()).await)? {
-            return Ok(());
+        if !tell(self.listed(&asked, began.elapsed()).await)? {
+            return Ok(found);
         }
-        if let Ok(list) = &asked {
-            self.ground.config.shelf.keep_list(&self.provider, list, now_ms());
+        if let (Ok(list), false) = (&asked, self.is_draft) {
+            self.config.shelf.keep_list(&self.provider, list, now_ms());
         }
         let list = asked.unwrap_or_default();
+        found.models = list.models.iter().map(|model| model.id.clone()).collect();
         let Some(id) = model.or_else(|| self.model(&list)) else {
-            let remedy = format!("name one: hames providers test {} MODEL", self.provider.name);
-            checks.add(Check::bad("model", "it has no default model and lists none", remedy))?;
-            return Ok(());
+            let remedy =
+                self.remedy("name a model", || format!("name one: hames providers test {} MODEL", self.provider.name));
+            tell(Check::bad("model", "it has no default model and lists none", remedy))?;
+            return Ok(found);
         };
-        checks.add(self.known(&id, &list))?;
+        found.model = Some(id.clone());
+        tell(self.known(&id, &list))?;
         let began = Instant::now();
         let answer = self.ask(&id).await;
-        checks.add(self.answered(&id, &list, answer, began.elapsed()).await)?;
-        Ok(())
+        tell(self.answered(&id, &list, answer, began.elapsed()).await)?;
+        Ok(found)
+    }
+
+    /// What to do, said of the form or of the command.
+    fn remedy(&self, in_form: &str, by_command: impl FnOnce() -> String) -> String {
+        if self.is_draft { in_form.to_owned() } else { by_command() }
+    }
+
+    fn key_text(&self) -> String {
+        match &self.provider.key {
+            // Nothing of a key that was just typed is shown.
+            Some(key) if self.is_draft && matches!(key.origin, Origin::File(_)) => "a key".into(),
+            _ => key_text(&self.provider, self.config),
+        }
     }
 
     fn key(&self) -> Check {
-        let what = key_text(&self.provider, &self.ground.config);
+        let what = self.key_text();
         if self.provider.base_url.is_empty() {
-            let remedy = format!("hames providers edit {} --url URL", self.provider.name);
+            let remedy =
+                self.remedy("say where it is", || format!("hames providers edit {} --url URL", self.provider.name));
             return Check::bad("url", "it has no base_url", remedy);
         }
         match &self.provider.missing_key_var {
-            Some(var) => Check::bad("key", what, format!("export {var}, or set another key: hames providers edit")),
+            Some(var) => {
+                let remedy = self.remedy("give a key, or export it before the server starts", || {
+                    format!("export {var}, or set another key: hames providers edit")
+                });
+                Check::bad("key", what, remedy)
+            }
             None => Check::good("key", what),
         }
     }
@@ -127,7 +180,10 @@ impl Test<'_> {
     async fn address(&self) -> Check {
         let url = match hames_model::chat_url(&self.provider.base_url) {
             Ok(url) => url,
-            Err(failure) => return Check::bad("url", failure.message, "correct it: hames providers edit"),
+            Err(failure) => {
+                let remedy = self.remedy("correct it", || "correct it: hames providers edit".into());
+                return Check::bad("url", failure.message, remedy);
+            }
         };
         let (scheme, rest) = url.split_once("://").unwrap_or(("", &url));
         if let Some(proxy) = &self.endpoint.proxy {
@@ -173,7 +229,7 @@ impl Test<'_> {
 
     /// The model in question: the default one if it is of this provider, else the first it lists.
     fn model(&self, list: &ModelList) -> Option<String> {
-        let default = self.ground.config.choose(None, None).ok().map(|chosen| chosen.info.model);
+        let default = self.config.choose(None, None).ok().map(|chosen| chosen.info.model);
         let default = default.filter(|model| model.provider == self.provider.name).map(|model| model.id);
         let known = self.provider.default_model.map(str::to_owned);
         let declared = self.provider.models.first().map(|model| model.id.clone());
@@ -184,7 +240,7 @@ impl Test<'_> {
     }
 
     fn known(&self, id: &str, list: &ModelList) -> Check {
-        let described = describe(&self.provider, id, None, &self.ground.config.shelf);
+        let described = describe(&self.provider, id, None, &self.config.shelf);
         let window = format!(
             "{}: window {} tokens ({})",
             clean::line(id),
@@ -206,7 +262,7 @@ impl Test<'_> {
         let reference = ModelRef { provider: self.provider.name.clone(), id: id.to_owned() };
         let info = ModelInfo::new(reference, 8_192, 1);
         let mut model =
-            ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default()))?.learning_in(learned(&self.ground.home));
+            ChatModel::new(endpoint, info, Arc::new(MemoryBlobs::default()))?.learning_in(learned(self.home));
         let head = Arc::new(Head { tools: Vec::new(), system: "Answer with one word.".into() });
         let question = Item::User(UserItem { parts: vec![Part::text("Say ok.")], ..UserItem::default() });
         let options = RequestOptions { max_output_tokens: Some(1), ..RequestOptions::default() };
@@ -236,7 +292,7 @@ impl Test<'_> {
             Err(failure) if failure.class == ErrorClass::ModelNotFound => {
                 let near = nearest(id, list.models.iter().map(|model| model.id.as_str()), NEAR_NAMES);
                 let remedy = match near.as_slice() {
-                    [] => "`hames models` lists what it has".to_owned(),
+                    [] => self.remedy("choose one that it lists", || "`hames models` lists what it has".into()),
                     near => format!(
                         "did you mean {}?",
                         near.iter().map(|id| clean::line(id)).collect::<Vec<_>>().join(", ")
@@ -253,24 +309,26 @@ impl Test<'_> {
         let check = Check { state: State::Bad, ..Check::good(name, words(failure)) };
         match failure.class {
             ErrorClass::Auth => {
-                let key = key_text(&self.provider, &self.ground.config);
-                check.with_remedy(format!(
-                    "it was sent with {key}; set another: hames providers edit {} --key-stdin",
-                    self.provider.name
-                ))
+                let key = self.key_text();
+                check.with_remedy(self.remedy(&format!("it was sent with {key}; give another"), || {
+                    format!(
+                        "it was sent with {key}; set another: hames providers edit {} --key-stdin",
+                        self.provider.name
+                    )
+                }))
             }
             ErrorClass::WrongBaseUrl => match self.other_address().await {
-                Some(url) => check.with_remedy(format!(
-                    "{url} has a model list: hames providers edit {} --url {url}",
-                    self.provider.name
-                )),
+                Some(url) => check.with_remedy(self.remedy(&format!("{url} has a model list; take that"), || {
+                    format!("{url} has a model list: hames providers edit {} --url {url}", self.provider.name)
+                })),
                 None => check,
             },
-            ErrorClass::Connection if self.speaks_plainly().await => check.with_remedy(format!(
-                "it answers without TLS: hames providers edit {} --url {}",
-                self.provider.name,
-                shown_url(&self.without_tls())
-            )),
+            ErrorClass::Connection if self.speaks_plainly().await => {
+                let url = shown_url(&self.without_tls());
+                check.with_remedy(self.remedy(&format!("it answers without TLS; take {url}"), || {
+                    format!("it answers without TLS: hames providers edit {} --url {url}", self.provider.name)
+                }))
+            }
             ErrorClass::Connection if self.endpoint.proxy.is_some() => {
                 check.with_remedy("the proxy is between: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY")
             }

@@ -3,6 +3,7 @@
 
 mod add;
 mod check;
+mod draft;
 mod share;
 
 use hames_protocol::ModelRef;
@@ -15,6 +16,8 @@ use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
 use crate::output::{Out, ask, clean, say};
+
+pub(crate) use draft::{known, save, test};
 
 /// What a command stands on.
 struct Ground<'a> {

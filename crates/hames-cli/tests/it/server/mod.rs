@@ -6,6 +6,7 @@ mod deciding;
 mod join;
 mod life;
 mod load;
+mod providers;
 mod proxy;
 mod reconnect;
 mod through;

@@ -296,6 +296,28 @@ pub const ENDPOINTS: &[Endpoint] = &[
     ]),
     get("/v1/models", "list_models", json::<Models>(), "The models one can choose."),
     get("/v1/providers", "list_providers", json::<Providers>(), "The providers of the configuration, without their keys."),
+    post(
+        "/v1/providers",
+        "save_provider",
+        takes::<ProviderDraft>(),
+        json::<Providers>(),
+        "Writes a provider into the configuration file, and leaves everything else in it as it is.",
+    )
+    .may_refuse(&[NotConfigured]),
+    get(
+        "/v1/providers/known",
+        "known_providers",
+        json::<KnownProviders>(),
+        "Well-known providers, and model servers that answer on this machine.",
+    ),
+    post(
+        "/v1/providers/test",
+        "test_provider",
+        takes::<ProviderDraft>(),
+        json::<ProviderTest>(),
+        "Tests a provider as it would be, down to one token of an answer. Nothing is written.",
+    )
+    .may_refuse(&[NotConfigured]),
     get("/v1/settings", "get_settings", json::<Configuration>(), "The configuration in force, keys left out."),
     get("/v1/db", "database_stats", json::<DatabaseStats>(), "How large the database is."),
     post(

@@ -24,6 +24,20 @@ pub(super) async fn providers(call: Call) -> Answered {
     json(&call.app.hub.providers().await?)
 }
 
+pub(super) async fn save_provider(mut call: Call) -> Answered {
+    let body = call.json().await?;
+    json(&call.app.hub.save_provider(body).await?)
+}
+
+pub(super) async fn known_providers(call: Call) -> Answered {
+    json(&call.app.hub.known_providers().await?)
+}
+
+pub(super) async fn test_provider(mut call: Call) -> Answered {
+    let body = call.json().await?;
+    json(&call.app.hub.test_provider(body).await?)
+}
+
 pub(super) async fn configuration(call: Call) -> Answered {
     json(&call.app.hub.configuration().await?)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hames_agent::{Clock, SystemClock};
 use hames_client::Place;
-use hames_protocol::api::{ApiError, Configuration, Models, Providers};
+use hames_protocol::api::{ApiError, Configuration, KnownProviders, Models, ProviderDraft, ProviderTest, Providers};
 use hames_protocol::{ErrorClass, Failure, ModelInfo, Settings};
 use hames_server::http::{Api, Limits, Listener, ServerInfo};
 use hames_server::{Host, Hub, HubOptions, PreparedRun, RunJob};
@@ -64,6 +64,18 @@ impl Host for Bare {
 
     async fn providers(&self) -> Result<Providers, Failure> {
         Ok(Providers { providers: Vec::new() })
+    }
+
+    async fn save_provider(&self, draft: ProviderDraft) -> Result<Providers, Failure> {
+        Err(Failure::new(ErrorClass::Configuration, format!("No provider {} can be written here.", draft.name)))
+    }
+
+    async fn known_providers(&self) -> Result<KnownProviders, Failure> {
+        Ok(KnownProviders { local: Vec::new(), known: Vec::new() })
+    }
+
+    async fn test_provider(&self, _: ProviderDraft) -> Result<ProviderTest, Failure> {
+        Ok(ProviderTest { ok: false, checks: Vec::new(), models: Vec::new(), model: None })
     }
 
     async fn configuration(&self) -> Result<Configuration, Failure> {

@@ -145,7 +145,10 @@ impl Proposed {
 
     fn settled(&mut self, doing: Doing, settled: &ChangesSettled, folder: &str) {
         let how = if doing == Doing::Apply { "Applied" } else { "Discarded" };
-        self.said = vec![(format!("{how} {}.", plural(settled.paths.len() as u64, "change")), Look::Good)];
+        // Folders that were made for a file go with it and are no row of their own.
+        let is_row = |path: &&String| self.all().iter().any(|change| change.path == **path);
+        let rows = settled.paths.iter().filter(is_row).count();
+        self.said = vec![(format!("{how} {}.", plural(rows as u64, "change")), Look::Good)];
         if !settled.left.is_empty() {
             self.said.push(("Left alone:".into(), Look::Warn));
         }

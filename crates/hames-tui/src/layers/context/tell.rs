@@ -74,7 +74,9 @@ fn fill(report: &WindowReport) -> Vec<Line> {
     )));
     if budget.ratio != 1_000 && budget.ratio > 0 {
         let percent = budget.ratio as f64 / 10.0;
-        out.push(dim(format!("The provider counts {percent}% of what is estimated; the numbers here are its.")));
+        out.push(dim(format!(
+            "The provider counts {percent}% of what is estimated; the numbers here are the provider's."
+        )));
     }
     out.push(Line::new());
     out.push(sum("sent", &report.sent));

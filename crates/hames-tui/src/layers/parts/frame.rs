@@ -6,6 +6,8 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use super::{cut_to, line};
 use crate::Sight;
+use crate::prompt::paint::Line;
+use crate::talk::text::columns;
 
 /// Columns a dialog has at most: longer lines are hard to read.
 const DIALOG_WIDTH: u16 = 80;
@@ -22,6 +24,18 @@ pub(crate) fn frame(area: Rect, buf: &mut Buffer, sight: Sight<'_>, title: &str)
     let inner = block.inner(area);
     block.render(area, buf);
     Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }
+}
+
+/// Says where one is in a text, on the lower edge of its frame; nothing where there is no frame.
+pub(crate) fn foot(area: Rect, buf: &mut Buffer, sight: Sight<'_>, text: &str) {
+    let area = area.intersection(buf.area);
+    if area.width < 8 || area.height < 4 {
+        return;
+    }
+    let text = format!(" {} ", cut_to(&line(text), usize::from(area.width) - 6));
+    let from = usize::from(area.width).saturating_sub(columns(&text) + 2);
+    let edge = Rect { y: area.bottom() - 1, height: 1, ..area };
+    Line::new(edge, 0).go_to(from).put(buf, &text, sight.theme.dim());
 }
 
 /// The place of a dialog whose content has so many rows: at the bottom, where the eyes are.

@@ -263,7 +263,7 @@ impl Dials {
                 let (next, budget) = (&told.next, &told.report.budget);
                 let mut out = vec![(
                     format!(
-                        "Plan: {} of {} usable tokens now; compacted at {}; landing from {}% to {}% means something.",
+                        "Plan: {} of {} usable tokens now; compacted at {}; it can land at {}% to {}%.",
                         numbers::count(next.fill),
                         numbers::count(budget.usable),
                         numbers::count(next.trigger),
@@ -374,11 +374,17 @@ impl Layer for Dials {
         }
         let cursor = self.list.draw(list, buf, "", sight);
         let Some((dial, field, wrong)) = &self.writing else { return cursor };
-        let place = super::parts::dialog(area, if wrong.is_empty() { 2 } else { 3 });
+        let width = super::parts::dialog(area, 0).width.saturating_sub(4);
+        let said: Vec<(String, Look)> = [(wrong.clone(), Look::Bad), (dial.about(), Look::Dim)]
+            .into_iter()
+            .filter(|(text, _)| !text.is_empty())
+            .flat_map(|(text, look)| wrapped(&text, width).into_iter().map(move |row| (row, look)))
+            .collect();
+        let place = super::parts::dialog(area, said.len() as u16 + 1);
         let inner = frame(place, buf, sight, dial.name());
-        let about = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
-        Line::new(about, 0).put(buf, &line(&dial.about()), sight.theme.dim());
-        Line::new(about, 1).put(buf, wrong, sight.theme.bad());
+        for (at, (text, look)) in said.iter().enumerate() {
+            Line::new(inner, at as u16 + 1).put(buf, text, look.style(sight.theme));
+        }
         field.draw(Rect { height: inner.height.min(1), ..inner }, buf, "› ", sight)
     }
 
