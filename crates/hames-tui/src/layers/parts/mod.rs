@@ -2,7 +2,7 @@
 //! that cannot be taken back, text that is scrolled, and the frame around them.
 //!
 //! They are values like everything here: inputs go in, what happened comes out, and they can be drawn into an area of any
-//! size. They ask nothing of the server and know no layer. Text from outside goes through [`line`] or is drawn by parts that
+//! size. They ask nothing of the server and know no layer. Text from outside goes through [`line()`] or is drawn by parts that
 //! do that: control characters are shown and never obeyed.
 
 mod ago;
