@@ -8,6 +8,7 @@ mod decode;
 mod encode;
 mod learning;
 mod mend;
+mod pace;
 mod parameters;
 mod reasoning;
 mod render;

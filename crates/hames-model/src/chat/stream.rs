@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::content::Reading;
 use super::decode::Decoder;
+use super::pace::Pace;
 use crate::Timeouts;
 use crate::error::Place;
 use crate::http;
@@ -48,6 +49,7 @@ pub(crate) struct ChatStream {
     alive: bool,
     deadline: Instant,
     alarm: Pin<Box<Sleep>>,
+    pace: Pace,
     draining: Draining,
     /// Whether answers of this model begin inside their reasoning, for the next one.
     begins_inside: Arc<AtomicBool>,
@@ -77,6 +79,7 @@ impl ChatStream {
             alive: false,
             deadline,
             alarm: Box::pin(sleep_until(deadline)),
+            pace: Pace::default(),
             draining,
             begins_inside,
         }
@@ -85,15 +88,39 @@ impl ChatStream {
     /// Waits for the next bytes and takes in all that are there. Dropping the future loses nothing: bytes that were taken
     /// from the response are with the decoder before anything is awaited again.
     async fn read(&mut self) {
+        let next = self.pace.next();
+        if let Some(next) = next {
+            sleep_until(next).await;
+        }
         let Some(response) = &mut self.response else { return };
         tokio::select! {
             biased;
-            chunk = response.chunk() => self.heard(chunk),
-            () = self.alarm.as_mut() => self.rung(),
+            chunk = response.chunk() => {
+                self.heard(chunk);
+            }
+            () = self.alarm.as_mut() => return self.rung(),
+        }
+        if next.is_some() {
+            self.read_on().await;
         }
     }
 
-    fn heard(&mut self, first: reqwest::Result<Option<bytes::Bytes>>) {
+    /// Takes in what came while nobody read. The connection's task hands on one piece each time it is asked for more.
+    async fn read_on(&mut self) {
+        let mut taken = 0;
+        while taken < BATCH_BYTES {
+            tokio::task::yield_now().await;
+            let Some(chunk) = self.response.as_mut().and_then(|response| response.chunk().now_or_never()) else {
+                return;
+            };
+            taken += self.heard(chunk);
+        }
+        self.pace.begin_anew();
+    }
+
+    /// Takes in a piece and what else is ready; gives how many bytes that was.
+    fn heard(&mut self, first: reqwest::Result<Option<bytes::Bytes>>) -> usize {
+        self.pace.has_read(Instant::now());
         let mut chunk = first;
         let mut taken = 0;
         let mut carried = false;
@@ -103,14 +130,19 @@ impl ChatStream {
                     taken += bytes.len();
                     carried |= self.decoder.feed(&bytes);
                 }
-                Ok(None) => return self.end(None),
+                Ok(None) => {
+                    self.end(None);
+                    return taken;
+                }
                 Err(error) => {
                     let accident = http::accident(&error, &self.place);
-                    return self.end(Some(self.broken(accident)));
+                    self.end(Some(self.broken(accident)));
+                    return taken;
                 }
             }
             if self.decoder.is_over() {
-                return self.end_marked();
+                self.end_marked();
+                return taken;
             }
             if taken >= BATCH_BYTES {
                 break;
@@ -124,6 +156,7 @@ impl ChatStream {
         if carried {
             self.postpone();
         }
+        taken
     }
 
     /// A broken connection within an answer is one that is incomplete; before it, nothing came at all.

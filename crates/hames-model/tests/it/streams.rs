@@ -117,8 +117,31 @@ async fn an_answer_that_said_why_it_stopped_is_whole_though_the_connection_break
 }
 
 #[tokio::test]
+async fn a_fast_stream_comes_whole_and_in_order() {
+    let text: Vec<String> = (0..2_000).map(|n| format!("{n} ")).collect();
+    let mut reply = vec![send(SSE)];
+    reply.extend(text.iter().map(|t| send(chunk(text_event(t)))));
+    reply.extend([send(chunk(STOP.to_owned() + DONE)), send(END)]);
+    let server = Server::start(vec![reply]).await;
+    let mut model = server.model();
+    model.prepare(&head(), &[user("hi")], &RequestOptions::default()).await.unwrap();
+    let mut answer = model.send().await.unwrap();
+    let mut shown = String::new();
+    while let Some(deltas) = answer.next().await {
+        for delta in deltas {
+            let Delta::Text(text) = delta else { panic!("{delta:?}") };
+            shown.push_str(&text);
+        }
+    }
+    assert_eq!(shown, text.concat());
+    let completion = answer.finish();
+    assert!(completion.is_whole() && completion.text == shown);
+}
+
+#[tokio::test]
 async fn dropping_a_wait_for_the_next_piece_loses_nothing() {
-    let text: Vec<String> = (0..50).map(|n| format!("{n} ")).collect();
+    // Enough of them that the stream is a fast one, which is read in breaths.
+    let text: Vec<String> = (0..100).map(|n| format!("{n} ")).collect();
     let mut reply = vec![send(SSE)];
     reply.extend(text.iter().map(|t| send(chunk(text_event(t)))));
     reply.extend([send(chunk(STOP.to_owned() + DONE)), send(END)]);
