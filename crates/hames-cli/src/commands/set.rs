@@ -1,11 +1,12 @@
 //! `hames sessions set`: the settings of one session, changed and shown. A session that the local server holds is changed
 //! there, so that whoever watches it is told.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hames_agent::{Nobody, Ports, Session, SystemClock, Watch};
 use hames_protocol::api::ChangeSettings;
-use hames_protocol::{CompactionSettings, Settings, SettingsChanged};
+use hames_protocol::{CompactionSettings, SessionState, Settings, SettingsChanged};
 use hames_store::{SessionInfo, Store};
 use serde_json::{Map, Value, json};
 
@@ -31,18 +32,15 @@ pub(super) fn set(
     let config = Config::load(home, env)?;
     let change = ChangeSettings { settings: args.settings.settings(), unset: args.unset.clone() };
     check(&change, &config)?;
-    let own = match change == ChangeSettings::default() {
-        true => looked_up(store, info)?,
-        false => {
-            let at_server =
-                at_server(store, home, info, async |client| client.change_settings(&info.id, &change).await)?;
-            match at_server {
-                Some(view) => view.settings,
-                None => changed(store, info, change)?,
-            }
+    if change != ChangeSettings::default() {
+        let there = at_server(store, home, info, async |client| client.change_settings(&info.id, &change).await)?;
+        if there.is_none() {
+            record(store, info, change)?;
         }
-    };
-    let effective = effective(&config, &settings_of(info).patched(&own));
+    }
+    let state = looked_up(store, info)?;
+    let own = state.settings;
+    let effective = effective(&config, &settings_of(info).patched(&own), &state.limits);
     if args.json {
         return out.json(&json!({"session": info.id.as_str(), "settings": own, "effective": effective}));
     }
@@ -62,36 +60,38 @@ fn check(change: &ChangeSettings, config: &Config) -> Result<(), Stop> {
     Ok(())
 }
 
-fn looked_up(store: &Store, info: &SessionInfo) -> Result<Settings, Stop> {
+fn looked_up(store: &Store, info: &SessionInfo) -> Result<SessionState, Stop> {
     let ports = Ports { log: store.log(), clock: Arc::new(SystemClock) };
     let session = super::runtime()?.block_on(Session::look(ports, info.id.clone()))?;
-    let settings = session.state().settings.clone();
-    Ok(settings)
+    let state = session.state().clone();
+    Ok(state)
 }
 
-fn changed(store: &Store, info: &SessionInfo, change: ChangeSettings) -> Result<Settings, Stop> {
+fn record(store: &Store, info: &SessionInfo, change: ChangeSettings) -> Result<(), Stop> {
     let _lease = store.lease(&info.id, "hames sessions set")?;
     let ports = Ports { log: store.log(), clock: Arc::new(SystemClock) };
     let changed = SettingsChanged { settings: change.settings, unset: change.unset };
     super::runtime()?.block_on(async {
         let session = Session::resume(ports, info.id.clone()).await?;
         session.change_settings(changed, Arc::new(Nobody) as Arc<dyn Watch>).await?;
-        let settings = session.state().settings.clone();
-        Ok(settings)
+        Ok(())
     })
 }
 
-/// What the next run uses, every number said. Where no model can be chosen, what is known without one.
-fn effective(config: &Config, own: &Settings) -> Value {
+/// What the next run uses, every number said: a window that turned out smaller than it was set or known to be counts as it
+/// is. Where no model can be chosen, what is known without one.
+fn effective(config: &Config, own: &Settings, limits: &BTreeMap<String, u64>) -> Value {
     let (known, window) = match config.choose(None, Some(own)) {
         Ok(chosen) => (in_force(&chosen, own), Some(chosen.info.context_window)),
         Err(_) => (own.clone(), None),
     };
     let compaction = known.compaction.clone().unwrap_or_default();
     let (trigger, landing) = compaction.marks();
+    let limit = known.model.as_ref().and_then(|model| limits.get(&model.to_string())).copied();
+    let window = known.context_window.or(window).map(|window| limit.map_or(window, |limit| limit.min(window)));
     let settings = Settings {
         mode: Some(known.mode.unwrap_or_default()),
-        context_window: known.context_window.or(window),
+        context_window: window,
         guard: None,
         compaction: Some(CompactionSettings {
             auto: Some(compaction.auto.unwrap_or(true)),

@@ -9,11 +9,13 @@ use super::text::count;
 pub(crate) fn window_line(event: &Event) -> Option<String> {
     match event {
         Event::WindowLimited(limited) => Some(limited_line(limited)),
-        Event::WindowMasked(masked) => Some(format!(
-            "{} old results are sent as one line each from here on (about {} tokens less)",
-            count(masked.calls.len() as u64),
-            count(masked.tokens)
-        )),
+        Event::WindowMasked(masked) => {
+            let what = match masked.calls.len() {
+                1 => "1 old result is sent as one line".to_owned(),
+                many => format!("{} old results are sent as one line each", count(many as u64)),
+            };
+            Some(format!("{what} from here on (about {} tokens less)", count(masked.tokens)))
+        }
         Event::WindowRetired(retired) => {
             Some(format!("finished calls are left out from here on (about {} tokens less)", count(retired.tokens)))
         }

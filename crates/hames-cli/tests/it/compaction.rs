@@ -61,6 +61,8 @@ fn a_window_that_a_refusal_states_is_kept_for_every_session_and_listed() {
     let (user, provider) = User::with(script);
     let run = user.ok(&["run", "--json", "-m", "openai/mock-1", "-s", "s", &long("first")]);
     assert_eq!(run.event("window.limited")["tokens"], 14_000);
+    let set = user.ok(&["sessions", "set", "s", "--json"]).json().remove(0);
+    assert_eq!(set["effective"]["context_window"], 14_000, "what it turned out to be");
     let refused = provider.requests().len();
     user.ok(&["run", "--json", "-m", "openai/mock-1", "-s", "other", &long("first")]);
     assert_eq!(provider.requests().len(), refused + 1, "the next session knows");
