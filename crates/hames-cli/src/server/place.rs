@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -68,9 +69,9 @@ impl Held {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => {
                     let theirs = note_in(&mut file);
-                    // One that is just coming has written nothing yet; a process that a dead one was starting holds its
-                    // lock until it executes.
-                    if theirs.is_of_the_living() || begun.elapsed() > UNCLEAR_LIMIT {
+                    // One that is just coming has written nothing yet, and one that is leaving answers no more; a process
+                    // that a dead one was starting holds its lock until it executes.
+                    if (theirs.is_of_the_living() && answers(place)) || begun.elapsed() > UNCLEAR_LIMIT {
                         return Ok(Taken::Theirs(theirs));
                     }
                     std::thread::sleep(TRY_EVERY);
@@ -83,6 +84,11 @@ impl Held {
         file.write_all(line.as_bytes()).map_err(failed)?;
         Ok(Taken::Ours(Held { file }))
     }
+}
+
+/// Whether somebody takes connections at a socket of the home.
+fn answers(place: &Place) -> bool {
+    place.sockets().iter().any(|socket| UnixStream::connect(socket).is_ok())
 }
 
 impl Drop for Held {
