@@ -74,7 +74,7 @@ fn main() {
                 kind: ChangeKind::File,
                 folders: Vec::new(),
             };
-            state.apply(&Envelope::detached(0, change.into()));
+            state.apply(&Envelope { seq: Some(number as u64 + 1), ..Envelope::detached(0, change.into()) });
         }
         Overlay::default().over(disk.clone(), Arc::new(Mutex::new(state)), blobs.clone())
     };

@@ -21,13 +21,17 @@ const QUIET: Duration = Duration::from_millis(60);
 const ASKS: &[u8] = b"\x1b[c";
 const ANSWERS: &[u8] = b"\x1b]11;rgb:1010/1010/1010\x1b\\\x1b[?62;22c";
 
-/// The terminal, 120 columns by 40 rows.
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 120;
+
+/// The terminal.
 pub(super) struct Screen {
     keys: File,
     child: Child,
     written: Receiver<(Instant, Vec<u8>)>,
-    /// What was written and not looked at yet.
-    rest: Vec<u8>,
+    /// What is to be seen, and since when.
+    seen: vt100::Parser,
+    at: Instant,
 }
 
 impl Screen {
@@ -37,7 +41,7 @@ impl Screen {
         grantpt(&master)?;
         unlockpt(&master)?;
         let name = ptsname(&master, Vec::new())?;
-        tcsetwinsize(&master, Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 })?;
+        tcsetwinsize(&master, Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 })?;
         let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
         let no_ctty = rustix::fs::OFlags::NOCTTY.bits() as i32;
         let slave = || OpenOptions::new().read(true).write(true).custom_flags(no_ctty).open(path).map(Stdio::from);
@@ -63,7 +67,7 @@ impl Screen {
                 }
             }
         });
-        Ok(Self { keys, child, written, rest: Vec::new() })
+        Ok(Self { keys, child, written, seen: vt100::Parser::new(ROWS, COLUMNS, 0), at: Instant::now() })
     }
 
     /// The program's process.
@@ -76,29 +80,30 @@ impl Screen {
         Ok(self.keys.write_all(keys.as_bytes())?)
     }
 
-    /// When this text was written, as far as it is written at once. What came before it is forgotten.
+    /// When this text, which stands in one row, could be seen.
     pub(super) fn until(&mut self, text: &str) -> Result<Instant> {
         let begun = Instant::now();
-        loop {
+        while !self.seen.screen().contents().contains(text) {
             match self.written.recv_timeout(PATIENCE.saturating_sub(begun.elapsed())) {
-                Ok((at, bytes)) => {
-                    self.rest.extend(bytes);
-                    if self.rest.windows(text.len()).any(|part| part == text.as_bytes()) {
-                        self.rest.clear();
-                        return Ok(at);
-                    }
-                }
+                Ok(written) => self.take(written),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    bail!("{text:?} was not shown; there is {}", String::from_utf8_lossy(&self.rest).escape_debug());
+                    bail!("{text:?} was not shown; there is:\n{}", self.seen.screen().contents());
                 }
             }
         }
+        Ok(self.at)
     }
 
     /// Waits until nothing more is written.
     pub(super) fn settle(&mut self) {
-        while self.written.recv_timeout(QUIET).is_ok() {}
-        self.rest.clear();
+        while let Ok(written) = self.written.recv_timeout(QUIET) {
+            self.take(written);
+        }
+    }
+
+    fn take(&mut self, (at, bytes): (Instant, Vec<u8>)) {
+        self.at = at;
+        self.seen.process(&bytes);
     }
 }
 

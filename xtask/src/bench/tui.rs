@@ -33,6 +33,7 @@ const PASTE_BYTES: usize = 5_000_000;
 const PRESSES: usize = 40;
 const PAGE_UP: &str = "\x1b[5~";
 const PAGE_DOWN: &str = "\x1b[6~";
+const FOLD_ALL: &str = "\x1b[15~";
 
 /// What the face shows once the server has said which sessions there are.
 const OFFERS: &str = "goes on with";
@@ -151,7 +152,7 @@ fn long(hames: &Contender) -> Result<Value> {
     screen.until("the end of it")?;
     // Folded, then open.
     let mut large = frames(&mut screen, &[PAGE_UP, PAGE_DOWN])?;
-    large.extend(frames(&mut screen, &["\x0f", PAGE_UP, PAGE_DOWN])?);
+    large.extend(frames(&mut screen, &[FOLD_ALL, PAGE_UP, PAGE_DOWN])?);
     let paste = format!("\x1b[200~{}\x1b[201~", "a line that is pasted, of usual length\n".repeat(PASTE_BYTES / 39));
     let begun = Instant::now();
     screen.types(&paste)?;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hames_protocol::{Proposal, SessionState};
 use hames_tools::FsPath;
@@ -20,6 +20,8 @@ pub(super) struct Names(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
+    /// The log's end when the edits were looked at last.
+    seq: u64,
     /// The paths with edits.
     edited: Vec<String>,
     /// Those of them that are not a file's only name, by device and inode.
@@ -57,7 +59,10 @@ impl OverlayFs {
         if self.is_untouched() {
             return None;
         }
-        // Hardly any file has two names, so the others cost one look.
+        // Hardly any edited file has two names, so mostly the disk is not asked for this one's.
+        if !self.has_shared_edits() {
+            return None;
+        }
         let identity = self.base.shared_identity(path)?;
         let name = self.fs_path(PathBuf::from(self.shared_as(identity)?), None);
         // What was found before may not be so any more.
@@ -70,12 +75,25 @@ impl OverlayFs {
         }
     }
 
+    /// Whether a file with edits has other names.
+    fn has_shared_edits(&self) -> bool {
+        !self.known().shared.is_empty()
+    }
+
     /// The path whose file has this device and inode, among those with edits.
     fn shared_as(&self, identity: (u64, u64)) -> Option<String> {
+        self.known().shared.get(&identity).cloned()
+    }
+
+    /// What is known of the edited files' names; found anew when the edits are others.
+    fn known(&self) -> MutexGuard<'_, Known> {
         let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others = {
             let state = self.state();
-            (!edited(&state).eq(&known.edited)).then(|| edited(&state).cloned().collect::<Vec<_>>())
+            // Every change of the edits is an event; without a log there is only comparing.
+            let is_news = state.seq == 0 || state.seq != known.seq;
+            known.seq = state.seq;
+            (is_news && !edited(&state).eq(&known.edited)).then(|| edited(&state).cloned().collect::<Vec<_>>())
         };
         if let Some(edited) = others {
             let shared = |name: &String| {
@@ -85,6 +103,6 @@ impl OverlayFs {
             known.shared = edited.iter().filter_map(shared).collect();
             known.edited = edited;
         }
-        known.shared.get(&identity).cloned()
+        known
     }
 }
