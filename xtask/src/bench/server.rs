@@ -54,14 +54,20 @@ impl Process {
 
     /// Nanoseconds that its threads had a processor.
     pub(super) fn cpu_ns(&self) -> Result<u64> {
-        let mut sum = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.0))? {
-            // A thread may end meanwhile.
-            let stat = fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
-            sum += stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
-        }
-        Ok(sum)
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0))?;
+        // A thread may end meanwhile.
+        Ok(tasks.flatten().map(|task| thread_ns(&task.path()).unwrap_or(0)).sum())
     }
+
+    /// The same of its first thread alone.
+    pub(super) fn main_cpu_ns(&self) -> Result<u64> {
+        thread_ns(Path::new(&format!("/proc/{0}/task/{0}", self.0))).context("the process has ended")
+    }
+}
+
+fn thread_ns(task: &Path) -> Option<u64> {
+    let stat = fs::read_to_string(task.join("schedstat")).ok()?;
+    stat.split(' ').next()?.parse().ok()
 }
 
 /// A server of the contender's home, ended when it is dropped.

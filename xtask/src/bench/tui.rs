@@ -1,7 +1,7 @@
 //! What the terminal face costs: at a terminal of its own, by what is written there and by what the kernel counts.
 //!
-//! Time to a first paint is time on the wall. Frames are counted in time the process had a processor: what a busy machine
-//! adds says nothing of the face.
+//! Time to a first paint is time on the wall. Frames are counted in time the drawing thread had a processor: what a busy
+//! machine adds says nothing of the face, and code that another thread colours keeps no frame waiting.
 
 use std::fs;
 use std::io::Write as _;
@@ -66,6 +66,7 @@ pub(super) fn measure(floor: &Contender, hames: &Contender, kit: &Kit, mock: &Mo
 /// What the face may cost.
 pub(super) fn limits(figures: &Value) -> Vec<Value> {
     let of = |what: &str| figures[what].as_f64().unwrap_or(f64::NAN);
+    let beyond = of("stream_cpu_percent") - of("stream_floor_cpu_percent");
     vec![
         limit("face, first paint, server up <= 60 ms", of("paint_ms"), 60.0),
         limit("face, sessions shown, server up <= 60 ms", of("offer_ms"), 60.0),
@@ -74,7 +75,7 @@ pub(super) fn limits(figures: &Value) -> Vec<Value> {
         limit("idle face RSS <= 30 MB", of("idle_rss_mb"), 30.0),
         limit("idle face, wake-ups in 10 s <= 0", of("idle_wakeups"), 0.0),
         limit("idle face CPU <= 0.1 %", of("idle_cpu_percent"), 0.1),
-        limit("400 tokens/s, face's CPU <= 5 % of a core", of("stream_cpu_percent"), 5.0),
+        limit("400 tokens/s, face's CPU beyond the floor's <= 5 % of a core", beyond, 5.0),
         limit("30,000 messages open <= 250 ms", of("long_open_ms"), 250.0),
         limit("slowest frame scrolling them <= 33 ms", of("long_frame_ms"), 33.0),
         limit("slowest frame, 10 MB and 1 MB line <= 33 ms", of("large_frame_ms"), 33.0),
@@ -169,17 +170,19 @@ fn long(hames: &Contender) -> Result<Value> {
     }))
 }
 
-/// What each key costs until its frame is written, in milliseconds of a processor.
+/// What each key costs the drawing thread until its frame is written, in milliseconds of a processor.
 fn frames(screen: &mut Screen, keys: &[&str]) -> Result<Vec<f64>> {
+    // What came into sight last may still be drawn.
+    screen.settle();
     let face = Process(screen.pid());
     let mut all = Vec::new();
     for key in keys {
         for _ in 0..PRESSES {
-            let before = face.cpu_ns()?;
+            let before = face.main_cpu_ns()?;
             screen.types(key)?;
             // Nothing new to see is an answer too.
             screen.settle();
-            all.push((face.cpu_ns()? - before) as f64 / 1e6);
+            all.push((face.main_cpu_ns()? - before) as f64 / 1e6);
         }
     }
     Ok(all)
