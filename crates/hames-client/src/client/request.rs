@@ -102,9 +102,16 @@ impl<'a> Ask<'a> {
     }
 
     /// An answer of JSON.
-    pub(super) async fn receive<T: DeserializeOwned>(self) -> Result<T, ClientError> {
+    pub(super) async fn receive<T: DeserializeOwned + Send + 'static>(self) -> Result<T, ClientError> {
         let bytes = self.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| ClientError::BadAnswer(error.to_string()))
+        let is_small = bytes.len() <= READ_AT_ONCE;
+        let read = move || serde_json::from_slice(&bytes).map_err(|error| ClientError::BadAnswer(error.to_string()));
+        if is_small {
+            return read();
+        }
+        // Who waits for it may draw frames on this thread.
+        let reading = tokio::task::spawn_blocking(read).await;
+        reading.unwrap_or_else(|error| Err(ClientError::BadAnswer(format!("it could not be read: {error}"))))
     }
 
     /// An answer that says nothing but that it is done.
@@ -151,6 +158,8 @@ impl<'a> Ask<'a> {
     }
 }
 
+/// An answer up to this size is read in a millisecond or so, larger ones on a thread of their own.
+const READ_AT_ONCE: usize = 256 * 1024;
 /// Says which version of the API the client speaks.
 const API_HEADER: HeaderName = HeaderName::from_static("x-hames-api");
 const API: &str = "1.0";
