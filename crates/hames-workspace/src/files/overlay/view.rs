@@ -1,6 +1,7 @@
 //! What the proposals make of a path: pure, with no look at the disk.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::Path;
 
 use hames_protocol::{ChangeKind, Proposal, SessionState};
@@ -33,17 +34,17 @@ pub(super) enum Child {
     Gone,
 }
 
-/// Looks at one path.
+/// Looks at one path. Every look of a tool comes through here, so a path with no proposal near it costs one search.
 pub(super) fn look(state: &SessionState, path: &Path) -> Seen {
     if !state.has_proposals() {
         return Seen::Disk;
     }
     if let Some(key) = path.to_str() {
-        let own = state.proposals.get(key);
+        let (own, holds_files) = at_and_below(&state.proposals, key);
         if let Some(file) = own.filter(|own| own.content.is_some()) {
             return Seen::File(file.clone());
         }
-        let is_folder = state.proposed_folders.contains(key) || holds_files(state, key);
+        let is_folder = holds_files || state.proposed_folders.contains(key);
         match (own, is_folder) {
             (Some(_), true) => return Seen::Made,
             (Some(_), false) => return Seen::Nothing,
@@ -58,12 +59,34 @@ pub(super) fn look(state: &SessionState, path: &Path) -> Seen {
     }
 }
 
+/// The proposal for a path, and whether a file is proposed somewhere below it.
+fn at_and_below<'s>(proposals: &'s BTreeMap<String, Proposal>, key: &str) -> (Option<&'s Proposal>, bool) {
+    if key.ends_with('/') {
+        let holds_files = below(proposals, key).any(|(_, proposal)| proposal.content.is_some());
+        return (proposals.get(key), holds_files);
+    }
+    let mut own = None;
+    for (path, proposal) in proposals.range::<str, _>((Bound::Included(key), Bound::Unbounded)) {
+        match path.strip_prefix(key).map(|rest| rest.as_bytes().first()) {
+            Some(None) => own = Some(proposal),
+            Some(Some(b'/')) if proposal.content.is_some() => return (own, true),
+            // What is removed below it, or has a longer name that sorts in between, as `a-b` does before `a/b`.
+            Some(Some(..=b'/')) => {}
+            _ => break,
+        }
+    }
+    (own, false)
+}
+
 /// The proposal for the innermost folder above a path that has one.
 fn nearest_above<'s>(proposals: &'s BTreeMap<String, Proposal>, path: &Path) -> Option<&'s Proposal> {
     // Every path with a proposal begins with what the first and the last of them have in common, so nothing shorter is
     // one: mostly that leaves a folder or two to look up.
     let (first, last) = (proposals.first_key_value()?.0, proposals.last_key_value()?.0);
     let common = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    if !path.as_os_str().as_encoded_bytes().starts_with(&first.as_bytes()[..common]) {
+        return None;
+    }
     path.ancestors()
         .skip(1)
         .take_while(|above| above.as_os_str().len() >= common)
@@ -126,10 +149,6 @@ pub(super) fn touches_links(state: &SessionState) -> bool {
     state.proposals.values().any(|proposal| proposal.kind == ChangeKind::Link)
 }
 
-fn holds_files(state: &SessionState, folder: &str) -> bool {
-    below(&state.proposals, folder).any(|(_, proposal)| proposal.content.is_some())
-}
-
 /// The proposals below a folder, by path from there.
 fn below<'s>(
     proposals: &'s BTreeMap<String, Proposal>,
@@ -141,4 +160,45 @@ fn below<'s>(
 
 fn prefix(folder: &str) -> String {
     if folder.ends_with('/') { folder.to_owned() } else { format!("{folder}/") }
+}
+
+#[cfg(test)]
+mod tests {
+    use hames_protocol::BlobRef;
+
+    use super::*;
+
+    fn proposal(content: bool) -> Proposal {
+        let content = content.then(|| BlobRef { hash: "h".into(), bytes: 1, dropped: 0, name: None });
+        let (base, base_mode) = (Some("b".into()), None);
+        Proposal { call_id: "c".into(), at: 0, kind: ChangeKind::File, base, base_mode, content, mode: None }
+    }
+
+    #[test]
+    fn a_path_is_seen_whatever_sorts_beside_it() {
+        let files = ["/w/a-b", "/w/a.c", "/w/a/b", "/w/ab", "/w/f"];
+        let gone = ["/w/g", "/w/g-h", "/w/g/h", "/w/x/gone"];
+        let mut state = SessionState::default();
+        state.proposals.extend(files.map(|path| (path.to_owned(), proposal(true))));
+        state.proposals.extend(gone.map(|path| (path.to_owned(), proposal(false))));
+        let file = Seen::File(proposal(true));
+        for (path, expected) in [
+            ("/", Seen::Mixed),
+            ("/w", Seen::Mixed),
+            ("/w/a", Seen::Mixed),
+            ("/w/a-b", file.clone()),
+            ("/w/a/b", file.clone()),
+            ("/w/a/b/c", Seen::BelowFile),
+            ("/w/a/c", Seen::Disk),
+            ("/w/a-b/c", Seen::BelowFile),
+            ("/w/f/g", Seen::BelowFile),
+            ("/w/g", Seen::Nothing),
+            ("/w/g/i", Seen::Nothing),
+            // Something of it is removed, and the folder stays.
+            ("/w/x", Seen::Disk),
+            ("/v/a/b", Seen::Disk),
+        ] {
+            assert_eq!(look(&state, Path::new(path)), expected, "{path}");
+        }
+    }
 }
