@@ -1,6 +1,6 @@
 //! Layers: what lies over the conversation, one over the other.
 
-use hames_protocol::api::ApiError;
+use hames_protocol::api::{ApiError, Waiting};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
@@ -88,6 +88,16 @@ pub trait Layer {
     fn answer(&mut self, ticket: Ticket, _answer: Result<Answer, ApiError>, _cx: &mut Cx<'_>) -> Outcome {
         let _ = ticket;
         Outcome::Passed
+    }
+
+    /// What waits for a person now; `false` where this shows that and there is nothing any more.
+    fn waits(&mut self, _waiting: &Waiting) -> bool {
+        true
+    }
+
+    /// Whether letters are written into it now, so that none of them means something else.
+    fn takes_text(&self) -> bool {
+        false
     }
 
     /// What lay on top has gone: what it did may have changed what this shows.

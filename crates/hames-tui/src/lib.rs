@@ -39,5 +39,5 @@ pub use layer::{Cx, Layer, Outcome, Sight};
 pub use plain::{PlainEnd, run as run_plain};
 pub use prompt::{Recalled, SavedDraft, SavedText, Spot};
 pub use shell::{Ending, Options, Terminal, run};
-pub use talk::Talk;
+pub use talk::{SavedFolds, Talk};
 pub use theme::{Depth, Shade, Theme};

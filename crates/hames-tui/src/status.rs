@@ -8,6 +8,7 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::name_of;
+use crate::talk::numbers;
 use crate::{Link, Sight};
 use hames_protocol::{Delivery, Mode};
 
@@ -80,7 +81,8 @@ fn pieces(sight: Sight<'_>) -> Vec<Piece> {
         return out;
     };
     if let Some(run) = &view.run {
-        add(2, theme.name(), run.doing.clone());
+        let going = sight.unix().saturating_sub(run.started_at);
+        add(2, theme.name(), format!("{} {}", run.doing, numbers::elapsed(going)));
     }
     let counts = counts(view.pending.iter().map(|pending| pending.delivery), view.paused);
     add(3, theme.warn(), counts);

@@ -5,6 +5,8 @@ use hames_protocol::{Delivery, Mode, Part, SessionId, Settings};
 
 use super::App;
 use crate::prompt::Command;
+use crate::shell::MAX_COPY;
+use crate::talk::numbers;
 use crate::{Action, Cx, Effect, Request, layers};
 
 impl App {
@@ -44,6 +46,7 @@ impl App {
                 }
                 Err(_) => self.face.notice = Some("a model is written as PROVIDER/MODEL".into()),
             },
+            Command::Decide => self.decide(effects),
             Command::Stop { all: false } => self.stop_run(now, effects),
             Command::Stop { all: true } => self.abort(Abort { scope: AbortScope::All, exit_code: None }, effects),
             Command::Steer(text) => self.send(vec![Part::text(text)], Delivery::Steer, None, effects),
@@ -56,10 +59,7 @@ impl App {
                 ("The window could not be compacted", Request::Compact(session))
             }),
             Command::Copy => match self.base.talk().last_answer() {
-                Some(text) => {
-                    self.face.notice = Some("Copied.".into());
-                    effects.push(Effect::Copy(text));
-                }
+                Some(text) => effects.push(Effect::Copy(text)),
                 None => self.face.notice = Some("There is nothing to copy yet.".into()),
             },
             Command::Output(name) => {
@@ -134,6 +134,28 @@ impl App {
             Request::ChangeSettings(session, Box::new(change), vec![]),
             effects,
         );
+    }
+}
+
+/// What is said of a copy.
+pub(super) fn of_copy(text: &str) -> String {
+    match numbers::count(text.chars().count() as u64) {
+        _ if text.len() > MAX_COPY => format!(
+            "Copied the first {} of {}: terminals take no more at once.",
+            numbers::bytes(MAX_COPY as u64),
+            numbers::bytes(text.len() as u64)
+        ),
+        one if one == "1" => "Copied 1 character.".into(),
+        characters => format!("Copied {characters} characters."),
+    }
+}
+
+/// What is said when the mouse changes hands.
+pub(super) fn of_mouse(is_ours: bool, key: String) -> String {
+    if is_ours {
+        "The mouse is ours again: a drag selects and copies, the wheel scrolls.".into()
+    } else {
+        format!("The mouse is the terminal's: it selects by itself. {key} takes it back.")
     }
 }
 

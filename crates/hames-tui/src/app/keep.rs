@@ -2,7 +2,7 @@
 
 use super::App;
 use crate::prompt::{Unsaved, as_draft};
-use crate::{Effect, Link, Spot};
+use crate::{Effect, Link, Recalled, SavedFolds, Spot};
 
 impl App {
     /// Looks for what was written before where another draft is shown.
@@ -19,8 +19,28 @@ impl App {
     }
 
     /// Something else than before means that there is something to keep.
-    pub(crate) fn written_mark(&mut self) -> (u64, usize) {
-        (self.base.prompt().mark(), self.on_way().count())
+    pub(crate) fn written_mark(&mut self) -> (u64, usize, u64) {
+        (self.base.prompt().mark(), self.on_way().count(), self.base.talk().folds_mark())
+    }
+
+    /// Takes in what files held.
+    pub(super) fn recall(&mut self, recalled: &Recalled) {
+        self.base.prompt().recall(recalled);
+        if let (Spot::Session(session), Some(shown)) = (&recalled.spot, &self.face.session)
+            && session == shown
+        {
+            self.base.talk().recall_folds(&recalled.folds);
+        }
+    }
+
+    /// What is open and closed in the session that is shown is known from now on.
+    pub(super) fn keep_folds(&mut self) {
+        let Some(session) = self.face.session.clone() else { return };
+        let folds = self.base.talk().saved_folds();
+        // Nothing at all may mean that the file was not read yet.
+        if folds != SavedFolds::default() || self.folds.contains_key(&session) {
+            self.folds.insert(session, folds);
+        }
     }
 
     /// What is to be kept now.
@@ -29,6 +49,8 @@ impl App {
         let on_way: Vec<_> =
             self.on_way().filter_map(|(session, kept)| Some((Spot::of(session, &folder), as_draft(kept)?))).collect();
         let mut unsaved = self.base.prompt().unsaved(&folder);
+        self.keep_folds();
+        unsaved.folds.clone_from(&self.folds);
         for (spot, draft) in on_way {
             unsaved.drafts.entry(spot).or_default().insert(0, draft);
         }

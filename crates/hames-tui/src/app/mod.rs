@@ -11,12 +11,15 @@ mod refresh;
 mod session;
 mod stop;
 
+use std::collections::BTreeMap;
+
+use hames_protocol::SessionId;
 use hames_protocol::api::RunTerms;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::base::Base;
-use crate::{Action, Cx, Effect, Face, Input, Keymap, Layer, Outcome, Sight, Spot, Theme};
+use crate::base::{Base, hint};
+use crate::{Action, Cx, Effect, Face, Input, Keymap, Layer, Outcome, SavedFolds, Sight, Spot, Theme};
 use progress::Progress;
 use session::Upkeep;
 use stop::Stop;
@@ -50,6 +53,8 @@ pub struct App {
     progress: Progress,
     /// The draft and the history that were looked for in files last.
     recalled: Option<(Spot, String)>,
+    /// What is open and closed in the sessions that were shown.
+    folds: BTreeMap<SessionId, SavedFolds>,
 }
 
 impl App {
@@ -66,6 +71,7 @@ impl App {
             stop: Stop::default(),
             progress: Progress::default(),
             recalled: None,
+            folds: BTreeMap::new(),
         }
     }
 
@@ -116,7 +122,7 @@ impl App {
                 self.progress.answered(*ticket);
                 self.answered(*ticket, answer, now, effects);
             }
-            Input::Recalled(recalled) => self.base.prompt().recall(recalled),
+            Input::Recalled(recalled) => self.recall(recalled),
             Input::NotKept(why) => self.face.notice = Some(why.clone()),
             Input::Leave => effects.push(Effect::Quit),
             Input::Key(_) | Input::Paste(_) | Input::Mouse(_) | Input::Wake => {}
@@ -131,10 +137,15 @@ impl App {
         while at > 0 {
             at -= 1;
             let Self { face, keys, layers, next_ticket, .. } = self;
+            let layer = &mut layers[at];
             let mut cx = Cx { face, keys, now, effects, next_ticket };
             let outcome = match input {
-                Input::Reply(ticket, answer) => layers[at].answer(*ticket, answer.clone(), &mut cx),
-                _ => layers[at].handle(input, action, &mut cx),
+                Input::Reply(ticket, answer) => layer.answer(*ticket, answer.clone(), &mut cx),
+                Input::Key(key) if !layer.takes_text() => match keys.turned(layer.name(), key) {
+                    Some(turned) => layer.handle(&Input::Key(turned), keys.action(&turned), &mut cx),
+                    None => layer.handle(input, action, &mut cx),
+                },
+                _ => layer.handle(input, action, &mut cx),
             };
             let goes_on = match outcome {
                 Outcome::Passed => true,
@@ -191,15 +202,19 @@ impl App {
                     Effect::Draft(session, text) => self.draft(&session, text),
                     Effect::Say(text) => self.face.notice = Some(text),
                     Effect::WakeAt(at) => wake = Some(wake.map_or(at, |other: u64| other.min(at))),
-                    Effect::Ask(ticket, request) => {
-                        self.progress.asked(ticket, &request, now);
-                        out.push(Effect::Ask(ticket, request));
-                    }
                     Effect::Mouse(is_on) => {
                         self.face.has_mouse = is_on;
+                        self.face.notice = Some(act::of_mouse(is_on, self.keys.hint(Action::Mouse)));
                         out.push(Effect::Mouse(is_on));
                     }
-                    other => out.push(other),
+                    Effect::Copy(text) => {
+                        self.face.notice = Some(act::of_copy(&text));
+                        out.push(Effect::Copy(text));
+                    }
+                    other => {
+                        self.progress.begun(&other, now);
+                        out.push(other);
+                    }
                 }
             }
         }
@@ -212,18 +227,28 @@ impl App {
 
     /// While a run goes on its time is shown, in seconds.
     fn clock_due(&self, now: u64) -> Option<u64> {
-        self.face.is_busy().then(|| (now / 1_000 + 1) * 1_000)
+        let run = self.face.view.as_ref()?.run.as_ref()?;
+        let going = (self.face.epoch + now).saturating_sub(run.started_at);
+        Some(now + 1_000 - going % 1_000)
     }
 
     /// Draws the whole screen; says where the cursor stands.
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer, now: u64) -> Option<Position> {
         let sight = Sight { face: &self.face, keys: &self.keys, theme: &self.theme, now };
-        let hint = self.layers.last().map(|layer| layer.hint(sight)).or_else(|| self.stop.hint(sight));
-        let mut cursor = self.base.draw(area, buf, sight, hint.as_deref());
-        let above = Base::above(area);
+        let mut cursor = self.base.draw(area, buf, sight);
+        let stopping = self.stop.hint(sight);
+        let Some(top) = self.layers.last() else {
+            self.base.draw_hint(buf, sight, stopping.as_deref());
+            return cursor;
+        };
+        let room = hint::rows(&top.hint(sight), area.width).len();
+        let above = Base::above(area, room);
         for layer in &mut self.layers {
             cursor = layer.draw(above, buf, sight);
         }
+        // A layer may know only now where one is in it.
+        let says = self.layers.last().map(|layer| hint::rows(&layer.hint(sight), area.width)).unwrap_or_default();
+        self.base.draw_layer_hint(area, buf, sight, &says[..says.len().min(room)]);
         cursor
     }
 

@@ -1,6 +1,6 @@
 //! What was asked and is not answered yet: anything that takes over half a second is shown.
 
-use crate::{Request, Ticket};
+use crate::{Effect, Request, Ticket};
 
 /// From here on a person wonders whether anything happens.
 const NOTICED: u64 = 500;
@@ -12,8 +12,16 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn asked(&mut self, ticket: Ticket, request: &Request, now: u64) {
-        self.open.push((ticket, doing(request), now));
+    /// What an effect asks for goes on until its ticket is answered.
+    pub(super) fn begun(&mut self, effect: &Effect, now: u64) {
+        let (ticket, doing) = match effect {
+            Effect::Ask(ticket, request) => (ticket, doing(request)),
+            Effect::ReadFile(ticket, _) => (ticket, "reading the file"),
+            Effect::PasteImage(ticket) => (ticket, "asking for the clipboard"),
+            Effect::SaveExport(ticket, ..) => (ticket, "writing the export"),
+            _ => return,
+        };
+        self.open.push((*ticket, doing, now));
     }
 
     pub(super) fn answered(&mut self, ticket: Ticket) {

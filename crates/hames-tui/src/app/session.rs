@@ -31,6 +31,8 @@ enum For {
     Create(Option<Message>),
     Send(SessionId, Message),
     Waiting(SessionId),
+    /// The same, asked by hand: that there is nothing is worth saying.
+    Decide(SessionId),
     Abort(SessionId),
     /// Something else that only matters where it fails.
     Try(&'static str),
@@ -147,8 +149,21 @@ impl App {
         }
     }
 
+    /// Brings up what waits for a person.
+    pub(super) fn decide(&mut self, effects: &mut Vec<Effect>) {
+        match self.face.session.clone() {
+            Some(session) => self.ask(For::Decide(session.clone()), Request::Waiting(session), effects),
+            None => self.face.notice = Some("There is no session yet that could ask you something.".into()),
+        }
+    }
+
     /// Shows another session, or the beginning of a new one.
     pub(super) fn show(&mut self, session: Option<SessionId>, now: u64, effects: &mut Vec<Effect>) {
+        self.keep_folds();
+        self.base.clear();
+        if let Some(folds) = session.as_ref().and_then(|session| self.folds.get(session)) {
+            self.base.talk().recall_folds(folds);
+        }
         self.face.session.clone_from(&session);
         self.face.view = None;
         self.layers.clear();
@@ -181,11 +196,11 @@ impl App {
     /// What is shown may be wrong: everything is read once more.
     pub(super) fn read_again(&mut self, now: u64, effects: &mut Vec<Effect>) {
         effects.push(Effect::Unwatch);
+        self.base.talk().forget();
         self.begin_reading(now, effects);
     }
 
     fn begin_reading(&mut self, now: u64, effects: &mut Vec<Effect>) {
-        self.base.clear();
         self.upkeep.is_paging = false;
         let Some(session) = self.face.session.clone() else { return };
         self.look(now, effects);
@@ -218,11 +233,21 @@ impl App {
         let ours = |envelope: &&Envelope| envelope.session.is_none() || envelope.session == session;
         let news: Vec<Envelope> = news.iter().filter(ours).cloned().collect();
         let (mut is_stale, mut asks) = (false, false);
+        let is_asking = layers::asks(&self.layers);
         for envelope in &news {
             self.stop.heard(&envelope.event);
             self.notify(envelope, effects);
-            asks |= matches!(envelope.event, Event::ApprovalAsked(_) | Event::QuestionAsked(_))
-                || matches!(envelope.event, Event::RunDone(_)) && self.face.mode() == Mode::Analyze;
+            asks |= match &envelope.event {
+                Event::ApprovalAsked(_) | Event::QuestionAsked(_) => true,
+                Event::RunDone(_) => is_asking || self.face.mode() == Mode::Analyze,
+                // Another client may have decided.
+                Event::ApprovalAnswered(_)
+                | Event::QuestionAnswered(_)
+                | Event::ChangesApplied(_)
+                | Event::ChangesDiscarded(_)
+                | Event::SessionCut(_) => is_asking,
+                _ => false,
+            };
             if let Some(view) = &mut self.face.view {
                 is_stale |= refresh::fold(view, envelope);
             }
@@ -405,9 +430,13 @@ impl App {
             }
             (For::Send(_, message), _) => self.base.sent(&message.id),
             (For::Waiting(session), Answer::Waiting(waiting)) if is_shown(&session) => {
-                let Self { face, keys, layers, next_ticket, .. } = self;
-                let mut cx = Cx { face, keys, now, effects, next_ticket };
-                layers::ask(layers, waiting, &mut cx);
+                layers::ask(&mut self.layers, waiting);
+            }
+            (For::Decide(session), Answer::Waiting(waiting)) if is_shown(&session) => {
+                layers::ask(&mut self.layers, waiting);
+                if !layers::asks(&self.layers) {
+                    self.face.notice = Some("Nothing waits for your decision.".into());
+                }
             }
             (For::Abort(session), Answer::Aborted(aborted)) => {
                 if !aborted.returned.is_empty() {
@@ -449,6 +478,7 @@ impl App {
                 format!("Not sent, it is back in the prompt{}: {error}", set_up(error))
             }
             For::Waiting(_) => return,
+            For::Decide(_) => format!("What waits cannot be read: {error}"),
             For::Abort(_) => {
                 self.stop.stopped();
                 // There was nothing to stop any more.

@@ -1,3 +1,5 @@
+mod asking;
+mod manners;
 mod screens;
 
 use hames_protocol::api::{

@@ -1,15 +1,18 @@
 //! The base: conversation, what is on its way, prompt, hint line and status line, at any size.
 
+pub(crate) mod hint;
+
 use hames_protocol::{Delivery, Part};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
-use ratatui::widgets::{Clear, Widget};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use ratatui::widgets::Widget;
 
+use crate::layers::plural;
 use crate::prompt::{Command, Kept, Prompt, PromptOutcome};
-use crate::{Action, Cx, Effect, Input, Layer, Link, Outcome, Sight, Talk, status};
+use crate::talk::text::clean_line;
+use crate::{Action, Cx, Effect, Input, Layer, Outcome, Sight, Talk, status};
 
 /// What the base did with an input.
 pub(crate) enum Said {
@@ -34,8 +37,6 @@ pub(crate) enum Said {
     Open(Box<dyn Layer>),
 }
 
-/// Rows of a notice that is too long for the hint line.
-const NOTICE_ROWS: usize = 8;
 /// Rows of messages on their way that are shown.
 const SENDING_ROWS: usize = 3;
 
@@ -48,6 +49,8 @@ pub(crate) struct Base {
     sending: Vec<(String, String)>,
     /// Whether older events stand before those that are shown.
     is_begun: bool,
+    /// Where the hint line is.
+    hint: hint::Place,
 }
 
 /// Where everything stands.
@@ -164,20 +167,16 @@ impl Base {
         }
     }
 
-    /// What layers may cover: everything but the hint and the status line.
-    pub(crate) fn above(area: Rect) -> Rect {
+    /// What layers may cover: everything but the status line and so many rows of what their keys do.
+    pub(crate) fn above(area: Rect, hints: usize) -> Rect {
         let rows = share(area, 2, 0);
-        Rect { height: area.height - rows.status.height - u16::from(rows.prompt.height > 1), ..area }
+        let hints = if rows.prompt.height > 1 { hints as u16 } else { 0 };
+        Rect { height: (area.height - rows.status.height).saturating_sub(hints), ..area }
     }
 
-    /// Draws everything; `hint` is said in place of the prompt's own.
-    pub(crate) fn draw(
-        &mut self,
-        area: Rect,
-        buf: &mut Buffer,
-        sight: Sight<'_>,
-        hint: Option<&str>,
-    ) -> Option<Position> {
+    /// Draws everything but what is said over the hint line.
+    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position> {
+        self.hint = hint::Place::default();
         if area.is_empty() {
             return None;
         }
@@ -197,84 +196,53 @@ impl Base {
         }
         let cursor = self.prompt.draw(rows.prompt, buf, sight);
         if let (true, Some(last)) = (rows.prompt.height > 1, rows.prompt.rows().next_back()) {
-            let hint = hint.or(self.talk.hint());
-            let room = rows.talk.union(rows.sending);
-            draw_hint(last, room, buf, sight, hint);
+            self.hint = hint::Place { row: last, room: rows.talk.union(rows.sending) };
         }
         status::draw(rows.status, buf, sight);
         cursor
     }
-}
 
-/// What is said in place of what Enter does: what just happened, what lies on top, what is wrong with the connection.
-/// What does not fit there and has to be read whole stands in the last rows of `room` instead.
-fn draw_hint(row: Rect, room: Rect, buf: &mut Buffer, sight: Sight<'_>, top: Option<&str>) {
-    let (text, style) = match (&sight.face.notice, top, &sight.face.link) {
-        (Some(notice), ..) => (notice.clone(), sight.theme.warn()),
-        (None, Some(top), _) => (top.to_owned(), sight.theme.dim()),
-        (None, None, Link::Lost(why)) => (format!("Connecting again: {why}"), sight.theme.warn()),
-        _ => return,
-    };
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if sight.face.notice.is_some() && text.width() > usize::from(row.width) && room.height > 0 {
-        let lines = textwrap(&text, row.width.into());
-        let height = lines.len().min(NOTICE_ROWS).min(room.height.into()) as u16;
-        let place = Rect { y: room.bottom() - height, height, ..room };
-        Clear.render(place, buf);
-        for (row, line) in place.rows().zip(lines) {
-            Line::styled(line, style).render(row, buf);
-        }
-        return;
-    }
-    Clear.render(row, buf);
-    Line::styled(text, style).render(row, buf);
-}
-
-/// A text in rows that are broken between words where that is possible.
-fn textwrap(text: &str, width: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    let mut used = 0;
-    for word in text.split_inclusive(' ') {
-        if used > 0 && used + word.trim_end().width() > width {
-            rows.push(String::new());
-            used = 0;
-        }
-        for c in word.chars() {
-            let wide = c.width().unwrap_or(0);
-            if used + wide > width && c != ' ' {
-                rows.push(String::new());
-                used = 0;
-            }
-            if let Some(row) = rows.last_mut() {
-                row.push(c);
-            }
-            used += wide;
+    /// Says over the prompt's own hint what is more important: what just happened, what stops, what is wrong.
+    pub(crate) fn draw_hint(&self, buf: &mut Buffer, sight: Sight<'_>, hint: Option<&str>) {
+        let hint = hint.or(self.talk.hint()).map(|hint| hint::rows(hint, self.hint.row.width).into_iter().take(1));
+        if !self.hint.row.is_empty() {
+            hint::draw(self.hint, buf, sight, &hint.into_iter().flatten().collect::<Vec<_>>());
         }
     }
-    rows
+
+    /// Says what the keys of a layer do, in rows that it left free.
+    pub(crate) fn draw_layer_hint(&self, area: Rect, buf: &mut Buffer, sight: Sight<'_>, rows: &[String]) {
+        let row = self.hint.row;
+        if !row.is_empty() {
+            let room = Rect { height: row.y - area.y, ..area };
+            hint::draw(hint::Place { row, room }, buf, sight, rows);
+        }
+    }
 }
 
 /// An empty screen says what can be done.
 fn draw_beginning(area: Rect, buf: &mut Buffer, sight: Sight<'_>) {
     let key = |action| sight.keys.hint(action);
-    let mut lines = vec![Line::styled("Hames", sight.theme.name()), Line::default()];
-    lines.push(Line::raw("Write what is to be done; your first message makes a session."));
+    let mut lines = vec![("Hames".to_owned(), sight.theme.name()), (String::new(), sight.theme.text())];
+    lines.push(("Write what is to be done; your first message makes a session.".to_owned(), sight.theme.text()));
     if let Some(last) = &sight.face.last {
-        let what = if last.name.is_empty() { &last.first_line } else { &last.name };
-        lines.push(Line::raw(format!("Enter goes on with \"{what}\" ({} turns).", last.turns)));
+        let what = clean_line(if last.name.is_empty() { &last.first_line } else { &last.name });
+        let turns = plural(last.turns.into(), "turn");
+        lines.push((format!("Enter goes on with \"{what}\" ({turns})."), sight.theme.text()));
     }
-    lines.push(Line::styled(
-        format!(
-            "{} sessions · {} Analyze or Build · {} models · {} keys",
-            key(Action::Sessions),
-            key(Action::Mode),
-            key(Action::Models),
-            key(Action::Help)
-        ),
-        sight.theme.dim(),
-    ));
-    for (row, line) in area.rows().zip(lines) {
-        line.render(row, buf);
+    let keys = format!(
+        "{} sessions · {} Analyze or Build · {} models · {} keys",
+        key(Action::Sessions),
+        key(Action::Mode),
+        key(Action::Models),
+        key(Action::Help)
+    );
+    lines.extend(hint::rows(&keys, area.width).into_iter().map(|row| (row, sight.theme.dim())));
+    let mut rows = area.rows();
+    for (text, style) in lines {
+        for (line, row) in hint::wrapped(&text, area.width.into()).iter().zip(rows.by_ref()) {
+            Line::styled(line.as_str(), style).render(row, buf);
+        }
     }
 }
 
@@ -289,18 +257,6 @@ fn first_line(parts: &[Part]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_notice_is_broken_between_words_and_loses_none() {
-        assert_eq!(textwrap("one two three", 8), ["one two ", "three"]);
-        assert_eq!(textwrap("abcdefghij 節点", 4), ["abcd", "efgh", "ij ", "節点"]);
-        let text = "no model is configured. Any one of these gives one: a flag, a file, a variable";
-        for width in 2..90 {
-            let rows = textwrap(text, width);
-            assert_eq!(rows.concat(), text);
-            assert!(rows.iter().all(|row| row.trim_end().width() <= width), "{width}: {rows:?}");
-        }
-    }
 
     #[test]
     fn rows_are_shared_at_any_size_and_the_prompt_is_never_missing() {

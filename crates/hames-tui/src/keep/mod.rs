@@ -1,12 +1,13 @@
-//! What was written, in files of the home: drafts that outlive the program, and what was sent before.
+//! What was written, in files of the home: drafts that outlive the program, what was sent before, and what was opened.
 //!
 //! How to think of it: one thread that has the disk, so that no key ever waits for it. It is told what there is to keep (the
-//! whole of it, at most once a second) and asked for what is there; files are `drafts` and `history`. Whoever types secrets
+//! whole of it, at most once a second) and asked for what is there; files are `drafts`, `history` and `folds`. Whoever types secrets
 //! finds them again here, so the files are readable by nobody else.
 //!
 //! It does not decide when: that is the shell's.
 
 mod drafts;
+mod folds;
 mod history;
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -19,8 +20,9 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::Sender;
 
 use crate::prompt::Unsaved;
-use crate::{Input, Recalled, Spot};
+use crate::{Input, Recalled, SavedFolds, Spot};
 use drafts::Drafts;
+use folds::Folds;
 use history::History;
 
 /// Bytes of one draft, or of one message in the history, that are kept.
@@ -45,6 +47,7 @@ impl Keeper {
         let (jobs, taken) = mpsc::channel();
         let work = move || {
             let (mut drafts, history) = (Drafts::new(&folder, &seed), History::new(&folder));
+            let mut folds = Folds::new(&folder);
             let mut said = String::new();
             let mut say = |error: io::Error| {
                 let text = format!("What you write cannot be kept in {}: {error}", folder.display());
@@ -59,6 +62,7 @@ impl Keeper {
                         let saved = history.append(&unsaved.sent);
                         // What was sent is in the history before its draft goes.
                         saved.and_then(|()| drafts.save(&unsaved.drafts, unsaved.recalled)).unwrap_or_else(&mut say);
+                        folds.save(&unsaved.folds).unwrap_or_else(&mut say);
                     }
                     Job::Recall { spot, folder } => {
                         let found = drafts.recall(&spot).unwrap_or_else(|error| {
@@ -66,12 +70,12 @@ impl Keeper {
                             Vec::new()
                         });
                         let sent = history.read(&folder);
-                        let _ = told.blocking_send(Input::Recalled(Box::new(Recalled {
-                            spot,
-                            folder,
-                            drafts: found,
-                            sent,
-                        })));
+                        let folds = match &spot {
+                            Spot::Session(session) => folds.read(session),
+                            Spot::Folder(_) => SavedFolds::default(),
+                        };
+                        let recalled = Recalled { spot, folder, drafts: found, sent, folds };
+                        let _ = told.blocking_send(Input::Recalled(Box::new(recalled)));
                     }
                 }
             }

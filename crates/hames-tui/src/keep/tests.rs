@@ -78,7 +78,7 @@ fn only_the_owner_can_read_what_is_kept() {
     let (told, mut heard) = tokio::sync::mpsc::channel(8);
     let keeper = Keeper::start(folder.clone(), "t".into(), told).unwrap();
     let drafts = written(&[(spot("s"), "a secret")]);
-    keeper.save(Unsaved { drafts, sent: vec![("/f".into(), text("sent"))], recalled: 0 });
+    keeper.save(Unsaved { drafts, sent: vec![("/f".into(), text("sent"))], ..Unsaved::default() });
     keeper.recall(spot("s"), "/f".into());
     drop(keeper);
     let Some(Input::Recalled(recalled)) = heard.blocking_recv() else { panic!("no answer") };

@@ -74,6 +74,11 @@ impl Chord {
         Some(Chord { code, modifiers })
     }
 
+    /// The key as it would be pressed.
+    pub(super) fn event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
+    }
+
     /// Whether it is text that somebody types.
     pub(super) fn is_typed(&self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && !self.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
@@ -84,6 +89,11 @@ impl FromStr for Chord {
     type Err = KeymapError;
     fn from_str(text: &str) -> Result<Self, KeymapError> {
         let no_key = || KeymapError::NoKey(text.to_owned());
+        // A letter alone is that letter, large or small.
+        let mut alone = text.trim().chars();
+        if let (Some(c), None) = (alone.next(), alone.next()) {
+            return Ok(Chord { code: KeyCode::Char(c), modifiers: KeyModifiers::NONE });
+        }
         let lower = text.trim().to_lowercase();
         let mut modifiers = KeyModifiers::NONE;
         let mut rest = lower.as_str();
@@ -120,6 +130,8 @@ impl fmt::Display for Chord {
             }
         }
         match (self.code, NAMES.iter().find(|(_, code)| *code == self.code)) {
+            (KeyCode::PageUp, _) => f.write_str("PageUp"),
+            (KeyCode::PageDown, _) => f.write_str("PageDown"),
             (_, Some((name, _))) => write!(f, "{}{}", name[..1].to_uppercase(), &name[1..]),
             (KeyCode::F(number), None) => write!(f, "F{number}"),
             (KeyCode::Char(c), None) if self.modifiers.is_empty() => write!(f, "{c}"),
@@ -140,6 +152,7 @@ mod tests {
             ("Alt+Enter", "Alt+Enter"),
             ("shift+tab", "Shift+Tab"),
             ("f12", "F12"),
+            ("pagedown", "PageDown"),
             ("esc", "Esc"),
             ("escape", "Esc"),
             ("?", "?"),

@@ -1,6 +1,7 @@
 //! Which key means what: data, so that every key can be changed in the configuration and `?` lists what holds.
 
 mod chord;
+mod inner;
 mod table;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use ratatui::crossterm::event::KeyEvent;
 
 pub use chord::Chord;
+pub(crate) use inner::INNER;
 pub use table::Action;
 use table::{ALL, DEFAULTS};
 
@@ -28,26 +30,42 @@ pub enum KeymapError {
     /// A key that would make the program unusable: a bare letter as a global action.
     #[error("\"{0}\" is typed into prompts and cannot be bound; add ctrl or alt")]
     Typed(String),
+    /// Two keys of one layer that are the same.
+    #[error("\"{key}\" is both {first} and {second}; give one of them another key")]
+    Clash {
+        /// The key.
+        key: String,
+        /// What it means.
+        first: &'static str,
+        /// What it means too.
+        second: &'static str,
+    },
 }
 
 /// Keys and their actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
     bound: BTreeMap<Chord, Action>,
+    /// The keys inside of layers, by their places in the table.
+    inner: Vec<Option<Chord>>,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
         let bound = DEFAULTS.iter().map(|(chord, action)| (chord.parse().expect("a default key is a key"), *action));
-        Self { bound: bound.collect() }
+        Self { bound: bound.collect(), inner: Self::inner_defaults() }
     }
 }
 
 impl Keymap {
-    /// The defaults with changes: key to action, an empty action takes a key away.
+    /// The defaults with changes: key to action, an empty action takes a key away. Keys inside of layers the other way
+    /// round: their name to a key.
     pub fn with<'a>(changes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, KeymapError> {
         let mut map = Self::default();
         for (key, action) in changes {
+            if map.rebind(key, action)? {
+                continue;
+            }
             let chord: Chord = key.parse()?;
             if chord.is_typed() {
                 return Err(KeymapError::Typed(key.to_owned()));
@@ -58,7 +76,7 @@ impl Keymap {
                 map.bound.insert(chord, action.parse()?);
             }
         }
-        Ok(map)
+        map.clash().map_or(Ok(map), Err)
     }
 
     /// What a key means.

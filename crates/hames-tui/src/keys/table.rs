@@ -31,6 +31,7 @@ actions! {
     New = "new", "a new session", "ctrl+n";
     Models = "models", "choose a model", "ctrl+l";
     Mode = "mode", "Analyze or Build, from the next run on", "shift+tab";
+    Decide = "decide", "what waits for your decision", "f8";
     Settings = "settings", "settings of the session", "f2";
     Changes = "changes", "proposed changes", "ctrl+g";
     Context = "context", "what the model is sent", "f3";
@@ -51,8 +52,8 @@ actions! {
     ToEnd = "to-end", "to its end, and follow it", "ctrl+end";
     Previous = "previous", "the message or the row before", "up", "ctrl+p";
     Next = "next", "the message or the row after", "down";
-    Undo = "undo", "take back the last change of the prompt", "ctrl+z";
-    Redo = "redo", "make it again", "ctrl+shift+z";
+    Undo = "undo", "take back the last change of the prompt", "ctrl+_", "alt+u", "ctrl+/", "ctrl+shift+-";
+    Redo = "redo", "make it again", "alt+shift+u", "ctrl+shift+z";
     LineStart = "line-start", "to the beginning of the line", "ctrl+a";
     LineEnd = "line-end", "to the end of the line", "alt+a";
     WordLeft = "word-left", "a word back", "alt+b", "ctrl+left", "alt+left";
@@ -68,7 +69,7 @@ actions! {
     History = "history", "search what was sent before from this folder", "alt+r";
     ExpandPaste = "expand-paste", "open the paste at the cursor", "alt+o";
     Mouse = "mouse", "leave the mouse to the terminal, so that it selects by itself, or take it back", "f6";
-    Suspend = "suspend", "give the terminal back until `fg`", "alt+z";
+    Suspend = "suspend", "give the terminal back until `fg`", "ctrl+z";
     Redraw = "redraw", "draw everything anew", "f12";
 }
 

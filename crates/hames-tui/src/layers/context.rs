@@ -216,7 +216,10 @@ impl Layer for Report {
         }
         let closes = sight.keys.hint(Action::Abort);
         match &self.told {
-            Some(_) => format!("↑↓ scroll · c compact now · r reads it again · {closes} closes"),
+            Some(_) => {
+                let (compact, reread) = (sight.keys.inner("context.compact"), sight.keys.inner("context.reread"));
+                format!("↑↓ scroll · {compact} compact now · {reread} reads it again · {closes} closes")
+            }
             None => format!("{closes} closes"),
         }
     }

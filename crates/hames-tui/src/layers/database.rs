@@ -113,7 +113,7 @@ impl Layer for Database {
         let leave = sight.keys.hint(Action::Abort);
         match self.vacuum {
             Some(_) => format!("{leave} closes this; it is done all the same"),
-            None => format!("v gives unused space back · {leave} closes this"),
+            None => format!("{} gives unused space back · {leave} closes this", sight.keys.inner("database.vacuum")),
         }
     }
 

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use super::parts::{Look, Scroll, frame};
+use crate::keys::INNER;
 use crate::prompt::COMMANDS;
 use crate::{Action, Cx, Input, Layer, Outcome, Sight};
 
@@ -21,13 +22,18 @@ pub(super) struct Help {
 fn lines(sight: Sight<'_>, is_wide: bool) -> Vec<Vec<(String, Look)>> {
     let mut lines = Vec::new();
     let mut row = |left: String, does: &str, name: &str| {
-        let left = if is_wide { format!("{left:<COLUMN$}") } else { format!("{left}\n  ") };
+        // One that is longer than its column pushes the rest away.
+        let left = if is_wide { format!("{left:<0$}  ", COLUMN - 2) } else { format!("{left}\n  ") };
         lines.push(vec![(left, Look::Name), (does.to_owned(), Look::Text), (name.to_owned(), Look::Dim)]);
     };
     for (action, keys) in sight.keys.list() {
         let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
         let keys = if keys.is_empty() { "(no key)".to_owned() } else { keys.join(", ") };
         row(keys, action.does(), &format!("  {}", action.name()));
+    }
+    row(String::new(), "", "");
+    for inner in INNER {
+        row(sight.keys.inner(inner.name), inner.does, &format!("  {}", inner.name));
     }
     row(String::new(), "", "");
     for command in COMMANDS {
@@ -46,7 +52,7 @@ impl Layer for Help {
     }
 
     fn draw(&mut self, area: Rect, buf: &mut Buffer, sight: Sight<'_>) -> Option<Position> {
-        let inner = frame(area, buf, sight, "Keys, then commands");
+        let inner = frame(area, buf, sight, "Keys, then keys of what lies on top, then commands");
         self.text.set(lines(sight, area.width >= WIDE));
         self.text.draw(inner, buf, sight.theme);
         None

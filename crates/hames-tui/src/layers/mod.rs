@@ -31,7 +31,9 @@ use hames_protocol::api::{SessionRow, Waiting};
 use crate::prompt::Command;
 use crate::talk::Output;
 use crate::{Action, Cx, Layer};
+pub(crate) use decide::approval_lines;
 use messages::{For, Messages};
+pub(crate) use parts::plural;
 
 /// The layer of a command, where there is one. `marked` is the event of the message that is marked in the conversation.
 pub(crate) fn open(command: &Command, marked: Option<u64>, cx: &mut Cx<'_>) -> Option<Box<dyn Layer>> {
@@ -110,10 +112,19 @@ pub(crate) fn output(
     Some(Box::new(output::Whole::new(session, all, at, cx)))
 }
 
-/// Puts what waits for a person on top, and takes away what no longer waits.
-pub(crate) fn ask(layers: &mut Vec<Box<dyn Layer>>, waiting: &Waiting, _cx: &mut Cx<'_>) {
-    layers.retain(|layer| layer.name() != decide::NAME);
-    if let Some(layer) = decide::Decide::of(waiting) {
-        layers.push(Box::new(layer));
+/// Puts what waits for a person on top, and takes away what waits no more.
+pub(crate) fn ask(layers: &mut Vec<Box<dyn Layer>>, waiting: &Waiting) {
+    match layers.iter().position(|layer| layer.name() == decide::NAME) {
+        Some(at) => {
+            if !layers[at].waits(waiting) {
+                layers.remove(at);
+            }
+        }
+        None => layers.extend(decide::Decide::of(waiting).map(|layer| Box::new(layer) as Box<dyn Layer>)),
     }
+}
+
+/// Whether something that waits for a person is on the screen.
+pub(crate) fn asks(layers: &[Box<dyn Layer>]) -> bool {
+    layers.iter().any(|layer| layer.name() == decide::NAME)
 }

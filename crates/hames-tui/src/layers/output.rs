@@ -144,7 +144,8 @@ impl Whole {
     /// What one has to know beside the text.
     fn note(&self, sight: Sight<'_>) -> (String, Style) {
         if let Some(wrong) = &self.wrong {
-            let next = if wrong.code == ApiErrorCode::NotFound { "" } else { " · r tries again" };
+            let again = format!(" · {} tries again", sight.keys.inner("output.retry"));
+            let next = if wrong.code == ApiErrorCode::NotFound { "" } else { &again };
             return (format!("It cannot be read: {}{next}", line(&wrong.message)), sight.theme.bad());
         }
         if self.is_cut() && self.pager.is_end() {

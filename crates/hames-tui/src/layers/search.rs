@@ -179,7 +179,8 @@ impl Layer for Search {
     fn hint(&self, sight: Sight<'_>) -> String {
         let key = |action| sight.keys.hint(action);
         let other = if self.is_here { "all folders" } else { "this folder" };
-        format!("{} opens it there · Tab {other} · {} goes back", key(Action::Submit), key(Action::Abort))
+        let here = sight.keys.inner("search.here");
+        format!("{} opens it there · {here} {other} · {} goes back", key(Action::Submit), key(Action::Abort))
     }
 
     fn name(&self) -> &'static str {

@@ -242,12 +242,17 @@ impl Layer for Sessions {
 
     fn hint(&self, sight: Sight<'_>) -> String {
         let key = |action| sight.keys.hint(action);
+        let inner = |name: &str| sight.keys.inner(&format!("sessions.{name}"));
         let other = if self.is_all { "this folder" } else { "all folders" };
         format!(
-            "{} opens · Tab {other} · {} more · {} search · F2 rename · Del delete · Alt+N new",
+            "{} opens · {} {other} · {} more · {} search · {} renames · {} deletes · {} new",
             key(Action::Submit),
+            inner("all"),
             key(Action::Queue),
-            key(Action::Search)
+            key(Action::Search),
+            inner("rename"),
+            inner("delete"),
+            inner("new")
         )
     }
 

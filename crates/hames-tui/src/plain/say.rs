@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use hames_protocol::{CallId, Envelope, Event, Label, OpenKind, Part, RunResult};
 
+use crate::layers::approval_lines;
+
 /// Lines of a result that are said; the rest is counted.
 const RESULT_LINES: usize = 8;
 
@@ -75,6 +77,8 @@ impl Saying {
                     clean(&asked.label.target),
                     clean(&asked.reason)
                 ));
+                // Its first line is the reason.
+                out.extend(approval_lines(asked).into_iter().skip(1).map(|line| format!("  {line}")));
             }
             Event::ApprovalAnswered(answered) => {
                 let label = self.label(&answered.call_id, "the call");

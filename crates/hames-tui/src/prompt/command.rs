@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Mode(Option<Mode>),
     /// How much the model thinks.
     Thinking(Option<ThinkingLevel>),
+    /// What waits for a decision.
+    Decide,
     /// The settings.
     Settings,
     /// The proposed changes.
@@ -119,6 +121,7 @@ commands! {
         Some(Ok(level)) => Ok(Command::Thinking(Some(level))),
         Some(Err(_)) => Err("the levels are off, low, medium and high"),
     };
+    "decide" "" "what waits for your decision" |_| Ok(Command::Decide);
     "settings" "" "settings of this session" |_| Ok(Command::Settings);
     "changes" "" "proposed changes: look, apply, discard" |_| Ok(Command::Changes);
     "context" "" "what the model is sent, and what it weighs" |_| Ok(Command::Context);
@@ -225,6 +228,7 @@ impl Command {
             Action::New => Command::New(None),
             Action::Models => Command::Model(None),
             Action::Mode => Command::Mode(None),
+            Action::Decide => Command::Decide,
             Action::Settings => Command::Settings,
             Action::Changes => Command::Changes,
             Action::Context => Command::Context,

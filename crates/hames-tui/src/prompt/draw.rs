@@ -253,7 +253,7 @@ impl Prompt {
     pub(crate) fn hints(&self, sight: Sight<'_>) -> Vec<String> {
         let view = sight.face.view.as_ref();
         if let (Focus::Pending, Some(view)) = (self.focus, view) {
-            return self.note.iter().cloned().chain(self.section.hint(view)).collect();
+            return self.note.iter().cloned().chain(self.section.hint(view, sight.keys)).collect();
         }
         let draft = &self.now.draft;
         let may_be_command = self.now.editing.is_none();

@@ -207,7 +207,11 @@ fn usual(now: &Situation<'_>) -> Vec<String> {
         let at = 1.min(says.len());
         says.insert(
             at,
-            format!("the queue is paused, {held}: {} then p lets it go on", now.keys.hint(Action::Pending)),
+            format!(
+                "the queue is paused, {held}: {} then {} lets it go on",
+                now.keys.hint(Action::Pending),
+                now.keys.inner("pending.pause")
+            ),
         );
     }
     says

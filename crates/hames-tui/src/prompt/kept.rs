@@ -11,7 +11,7 @@ use super::attach::Attachment;
 use super::draft::{Chip, Draft, Piece};
 use super::history::Browse;
 use super::{Focus, Prompt};
-use crate::Face;
+use crate::{Face, SavedFolds};
 
 /// A message that is being written, with what goes along.
 #[derive(Clone, Debug, Default)]
@@ -109,6 +109,8 @@ pub(crate) struct Unsaved {
     pub(crate) sent: Vec<(String, SavedText)>,
     /// How many answers of the files are part of this.
     pub(crate) recalled: u64,
+    /// What is open and closed in the sessions that were looked at.
+    pub(crate) folds: BTreeMap<SessionId, SavedFolds>,
 }
 
 /// What a file gave back for a spot.
@@ -122,6 +124,8 @@ pub struct Recalled {
     pub drafts: Vec<SavedDraft>,
     /// What was sent there, the oldest first.
     pub sent: Vec<SavedText>,
+    /// What was open and closed in the session.
+    pub folds: SavedFolds,
 }
 
 impl SavedText {
@@ -202,7 +206,7 @@ impl Prompt {
                 drafts.entry(Spot::of(session.as_ref(), folder)).or_default().push(saved);
             }
         }
-        Unsaved { drafts, sent: std::mem::take(&mut self.sent), recalled: self.recalled }
+        Unsaved { drafts, sent: std::mem::take(&mut self.sent), recalled: self.recalled, folds: BTreeMap::new() }
     }
 
     /// Takes in what a file gave back; what was written since goes on behind it.

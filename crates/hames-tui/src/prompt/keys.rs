@@ -45,8 +45,10 @@ impl Prompt {
                     self.focus = Focus::Text;
                     return None;
                 };
+                let turned = cx.keys.turned("pending", key);
+                let action = turned.as_ref().map_or(action, |key| cx.keys.action(key));
                 let mut section = std::mem::take(&mut self.section);
-                let outcome = section.handle(key, action, view, cx);
+                let outcome = section.handle(turned.as_ref().unwrap_or(key), action, view, cx);
                 self.section = section;
                 match outcome {
                     PendingOutcome::Taken => {}

@@ -19,7 +19,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 pub(super) struct Keeping {
     keeper: Option<Keeper>,
     /// What was kept last, and when.
-    mark: (u64, usize),
+    mark: (u64, usize, u64),
     kept_at: Option<Instant>,
     due: Option<Instant>,
 }
@@ -28,7 +28,7 @@ impl Keeping {
     /// Without a folder nothing is kept.
     pub(super) fn start(folder: Option<PathBuf>, seed: String, io: &Io) -> io::Result<Self> {
         let keeper = folder.map(|folder| Keeper::start(folder, seed, io.heard_by())).transpose()?;
-        Ok(Self { keeper, mark: (0, 0), kept_at: None, due: None })
+        Ok(Self { keeper, mark: (0, 0, 0), kept_at: None, due: None })
     }
 
     /// Something happened: there may be something to keep.

@@ -9,6 +9,7 @@ mod ground;
 mod keeping;
 mod modes;
 mod outside;
+mod pace;
 mod paint;
 mod reader;
 
@@ -29,11 +30,11 @@ pub(crate) use burst::clean;
 use decode::Token;
 pub use ground::Terminal;
 use keeping::Keeping;
+pub(crate) use outside::MAX_COPY;
+use pace::Pace;
 pub(crate) use paint::Painter;
 use reader::{Heard, Reader};
 
-/// Between two frames at least: thirty a second.
-const FRAME: Duration = Duration::from_millis(33);
 /// How long answers are waited for at the end, where a message is on its way.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Things of the server that are taken in before a frame is looked at again.
@@ -131,20 +132,19 @@ pub async fn run(options: Options) -> io::Result<Ending> {
     let app = App::new(face, options.keys, theme, options.start);
     let (io, server) = Io::start(options.finder, options.home, options.folder);
     let keeping = Keeping::start(options.written, seed, &io)?;
+    let begun = Instant::now();
     let shell = Shell {
         app,
         io,
         painter: Painter::default(),
         bursts: Bursts::default(),
-        begun: Instant::now(),
-        drawn_at: None,
-        is_dirty: true,
+        begun,
+        // A terminal that says its ground is asked for before the first frame.
+        pace: Pace::first_at(begun + ground::ASK_LIMIT),
         wake: None,
         editor: options.editor,
         reader: Some(reader),
         ending: None,
-        // A terminal that says its ground is asked for before the first frame.
-        waits_for_ground: true,
         keeping,
     };
     shell.live(server, signals).await
@@ -160,13 +160,11 @@ struct Shell {
     painter: Painter,
     bursts: Bursts,
     begun: Instant,
-    drawn_at: Option<Instant>,
-    is_dirty: bool,
+    pace: Pace,
     wake: Option<u64>,
     editor: Option<String>,
     reader: Option<Reader>,
     ending: Option<Ending>,
-    waits_for_ground: bool,
     keeping: Keeping,
 }
 
@@ -191,7 +189,7 @@ impl Shell {
             if let Some(ending) = self.ending {
                 return Ok(ending);
             }
-            if self.is_dirty && self.frame_due().is_none_or(|due| due <= Instant::now()) && self.draw().is_err() {
+            if self.pace.due().is_some_and(|due| due <= Instant::now()) && self.draw().is_err() {
                 return Ok(Ending::TerminalGone);
             }
             let due = self.due();
@@ -220,7 +218,6 @@ impl Shell {
                 Came::Resized => self.resized(),
                 Came::Stop => self.suspend(),
                 Came::Due => {
-                    self.waits_for_ground = false;
                     self.keeping.tend(&mut self.app, Instant::now());
                     if self.wake.is_some_and(|wake| wake <= self.now()) {
                         self.wake = None;
@@ -235,28 +232,17 @@ impl Shell {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// When the next frame may be drawn; at once where there is no time.
-    fn frame_due(&self) -> Option<Instant> {
-        match self.drawn_at {
-            None if self.waits_for_ground => Some(self.begun + ground::ASK_LIMIT),
-            None => None,
-            Some(drawn) => Some(drawn + FRAME),
-        }
-    }
-
     /// When to wake up although nothing comes.
     fn due(&self) -> Option<Moment> {
-        let frame = self.is_dirty.then(|| self.frame_due().unwrap_or_else(Instant::now));
         let wake = self.wake.map(|at| self.begun + Duration::from_millis(at));
-        frame.into_iter().chain(wake).chain(self.keeping.due()).min().map(Moment::from_std)
+        self.pace.due().into_iter().chain(wake).chain(self.keeping.due()).min().map(Moment::from_std)
     }
 
     fn draw(&mut self) -> io::Result<()> {
         let (size, now) = (modes::size(), self.now());
         let app = &mut self.app;
         let bytes = self.painter.frame(size, |area, buf| app.draw(area, buf, now))?;
-        self.is_dirty = false;
-        self.drawn_at = Some(Instant::now());
+        self.pace.drawn(Instant::now());
         // What was not finished in this frame is drawn in one of the next.
         if let Some(at) = self.app.goes_on(now) {
             self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
@@ -268,11 +254,11 @@ impl Shell {
         for token in &tokens {
             match token {
                 Token::Ground(colour) => {
-                    self.waits_for_ground = false;
+                    self.pace.answered(Instant::now());
                     self.take(Input::Shade(ground::shade_of(*colour)));
                 }
                 // It has answered everything it would.
-                Token::Attributes => self.waits_for_ground = false,
+                Token::Attributes => self.pace.answered(Instant::now()),
                 _ => {}
             }
         }
@@ -284,7 +270,7 @@ impl Shell {
 
     /// To the app, and what it wants done is done.
     fn take(&mut self, input: Input) {
-        self.is_dirty = true;
+        self.pace.touch();
         let now = self.now();
         // Each time: a machine that slept has another time, though the app's clock stood still.
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -299,8 +285,7 @@ impl Shell {
     fn resized(&mut self) {
         let (width, height) = modes::size();
         self.painter.forget();
-        // At once: a frame of the old size is worse than one too many.
-        self.drawn_at = self.drawn_at.and_then(|drawn| drawn.checked_sub(FRAME));
+        self.pace.hurry(Instant::now());
         self.take(Input::Resize { width, height });
     }
 
@@ -371,7 +356,7 @@ impl Shell {
 
     fn take_notice(&mut self, text: &str) {
         self.app.notice(text);
-        self.is_dirty = true;
+        self.pace.touch();
     }
 }
 

@@ -12,7 +12,7 @@ use hames_protocol::api::{ApiError, ApiErrorCode};
 use crate::Answer;
 
 /// Bytes that are copied at most: terminals take no more than about 100 KB in one sequence.
-const MAX_COPY: usize = 74_000;
+pub(crate) const MAX_COPY: usize = 74_000;
 /// Characters of a notice.
 const MAX_NOTICE: usize = 200;
 /// Bytes of an edited draft.

@@ -67,7 +67,7 @@ fn one_prompt_stands_on_the_screen_however_it_was_resized() {
         emulator.screen_mut().set_size(height, width);
         let face = Face { size: (width, height), ..Face::default() };
         let sight = Sight { face: &face, keys: &keys, theme: &theme, now: 0 };
-        emulator.process(&painter.frame((width, height), |area, buf| base.draw(area, buf, sight, None)).unwrap());
+        emulator.process(&painter.frame((width, height), |area, buf| base.draw(area, buf, sight)).unwrap());
         assert_eq!(emulator.screen().contents().lines().filter(|line| line.contains("new session")).count(), 1);
     }
 }

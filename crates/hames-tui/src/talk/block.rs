@@ -4,6 +4,7 @@ use hames_protocol::{
     CallId, CheckpointKind, Cost, Cut, Delivery, Diff, Effect, Mode, RunId, RunResult, ToolErrorClass, Usage,
 };
 
+use super::child::Child;
 use super::split::Splitter;
 
 /// Names a block as long as it is shown: by the event that made it, so that folds and anchors outlive everything.
@@ -11,8 +12,8 @@ use super::split::Splitter;
 pub(super) enum Key {
     /// Something of the log: the seq, and an ordinal where one event makes several.
     Log(u64, u8),
-    /// Something that streams: the child's path, what it is, and its ordinal in the step.
-    Open(String, Streamed, u32),
+    /// Something that streams: what it is, and its ordinal in the step.
+    Open(Streamed, u32),
     /// Something that is in no log.
     Loose(u64),
 }
@@ -29,8 +30,6 @@ pub(super) enum Streamed {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Block {
     pub(super) key: Key,
-    /// The child that it is of.
-    pub(super) agent: Vec<String>,
     /// Rises with every change.
     pub(super) version: u32,
     pub(super) kind: Kind,
@@ -51,6 +50,8 @@ pub(super) enum Kind {
     Note(Note),
     Checkpoint(Checkpoint),
     Badge(Badge),
+    /// Everything of a child.
+    Child(Box<Child>),
 }
 
 /// What the user said.

@@ -34,9 +34,9 @@ pub(super) fn pieces(card: &Card, stamp: u32) -> Vec<Piece> {
         if text.is_empty() {
             continue;
         }
-        all.push(Piece { part: Part::Section(section), stamp });
+        all.push(Piece::new(Part::Section(section), stamp));
         let lines = chunks(text).into_iter().map(|range| Part::Lines(section, range.start as u32, range.end as u32));
-        all.extend(lines.map(|part| Piece { part, stamp }));
+        all.extend(lines.map(|part| Piece::new(part, stamp)));
     }
     all
 }
@@ -46,7 +46,7 @@ fn text(card: &Card, section: Section) -> &str {
         Section::Input => &card.input,
         Section::Output if card.output.is_empty() => &card.live,
         Section::Output => &card.output,
-        Section::Diff(at) => card.diffs.get(usize::from(at)).map_or("", |diff| &diff.text),
+        Section::Diff(at) => card.diffs.get(usize::from(at)).map_or("", |diff| diff::hunks(&diff.text)),
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn lines(
     match section {
         Section::Diff(at) => {
             let path = card.diffs.get(usize::from(at)).map_or("", |diff| &diff.path);
-            let lines: Vec<&str> = text.lines().filter(|line| diff::is_shown(line)).collect();
+            let lines: Vec<&str> = text.lines().collect();
             diff::lay(&mut inner, &lines, path, theme, painter, Wrap::Anywhere);
         }
         _ => {
@@ -97,6 +97,20 @@ fn is_bad(card: &Card) -> bool {
 
 /// What the call is and how it went; folded, with what there is to see of it.
 pub(super) fn head(sheet: &mut Sheet, card: &Card, seen: Seen, theme: Theme, painter: &mut Painter<'_>) {
+    title_line(sheet, card, theme, Wrap::Words);
+    let mut inner = Sheet::new(sheet.width.saturating_sub(2) as u16);
+    if !card.decision.is_empty() {
+        let style = if card.progress == Progress::Waiting { theme.warn() } else { theme.dim() };
+        inner.flow(&[], &[], &[Run::new(card.decision.as_str(), style)], Wrap::Words);
+    }
+    if seen == Seen::Folded {
+        look(&mut inner, card, theme, painter);
+    }
+    preview::indent(sheet, inner, &("  ".to_owned(), theme.text()));
+}
+
+/// What the call is and how it went, in a line.
+pub(super) fn title_line(sheet: &mut Sheet, card: &Card, theme: Theme, wrap: Wrap) {
     let (sign, style) = sign(card, theme);
     let (tool, target) = card.label.split_once(' ').unwrap_or((&card.label, ""));
     let mut runs = vec![Run::new(tool.to_owned(), theme.name())];
@@ -107,16 +121,7 @@ pub(super) fn head(sheet: &mut Sheet, card: &Card, seen: Seen, theme: Theme, pai
         runs.push(Run::new(" · ", theme.dim()));
         runs.push(Run::new(fact, style));
     }
-    sheet.flow(&[(format!("{sign} "), style)], &[("  ".to_owned(), style)], &runs, Wrap::Words);
-    let mut inner = Sheet::new(sheet.width.saturating_sub(2) as u16);
-    if !card.decision.is_empty() {
-        let style = if card.progress == Progress::Waiting { theme.warn() } else { theme.dim() };
-        inner.flow(&[], &[], &[Run::new(card.decision.as_str(), style)], Wrap::Words);
-    }
-    if seen == Seen::Folded {
-        look(&mut inner, card, theme, painter);
-    }
-    preview::indent(sheet, inner, &("  ".to_owned(), theme.text()));
+    sheet.flow(&[(format!("{sign} "), style)], &[("  ".to_owned(), style)], &runs, wrap);
 }
 
 fn sign(card: &Card, theme: Theme) -> (&'static str, Style) {
@@ -189,7 +194,7 @@ fn look(sheet: &mut Sheet, card: &Card, theme: Theme, painter: &mut Painter<'_>)
                 return;
             }
             sheet.flow(&[], &[], &diff::title(one, theme), Wrap::Cut);
-            left = left.saturating_sub(folded_diff(sheet, &one.text, &one.path, left, theme, painter));
+            left = left.saturating_sub(folded_diff(sheet, diff::hunks(&one.text), &one.path, left, theme, painter));
         }
         return;
     }
@@ -211,19 +216,16 @@ fn folded_diff(
     painter: &mut Painter<'_>,
 ) -> usize {
     let total = count(text);
-    if total <= rows + 4 {
-        let lines: Vec<&str> = text.lines().filter(|line| diff::is_shown(line)).collect();
-        if lines.len() <= rows {
-            diff::lay(sheet, &lines, path, theme, painter, Wrap::Cut);
-            return lines.len();
-        }
+    if total <= rows {
+        let lines: Vec<&str> = text.lines().collect();
+        diff::lay(sheet, &lines, path, theme, painter, Wrap::Cut);
+        return lines.len();
     }
-    let head: Vec<&str> = text.lines().filter(|line| diff::is_shown(line)).take(preview::EDGE).collect();
+    let head: Vec<&str> = text.lines().take(preview::EDGE).collect();
     let from = text.trim_end_matches('\n').rmatch_indices('\n').nth(preview::EDGE - 1).map_or(0, |(at, _)| at + 1);
     let tail: Vec<&str> = text[from..].lines().collect();
-    let shown = total - text.lines().take(4).filter(|line| !diff::is_shown(line)).count();
     diff::lay(sheet, &head, path, theme, painter, Wrap::Cut);
-    let hidden = shown.saturating_sub(head.len() + tail.len());
+    let hidden = total.saturating_sub(head.len() + tail.len());
     preview::hidden(sheet, &format!("… {hidden} lines more"), theme);
     diff::lay(sheet, &tail, path, theme, painter, Wrap::Cut);
     head.len() + tail.len() + 1

@@ -21,9 +21,12 @@ pub(super) fn title<'t>(diff: &Diff, theme: Theme) -> Vec<Run<'t>> {
     ]
 }
 
-/// Whether a line of a diff says something beside its title.
-pub(crate) fn is_shown(line: &str) -> bool {
-    !(line.starts_with("--- ") || line.starts_with("+++ ") || line.starts_with("diff ") || line.starts_with("index "))
+/// What of a diff tells more than its title: everything from its first hunk on.
+pub(crate) fn hunks(text: &str) -> &str {
+    if text.starts_with("@@") {
+        return text;
+    }
+    text.find("\n@@").map_or(text, |at| &text[at + 1..])
 }
 
 /// Lays out lines of a diff.

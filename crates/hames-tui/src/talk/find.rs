@@ -185,8 +185,9 @@ impl Talk {
             let pieces = self.pieces(at);
             let holds = |talk: &mut Self, piece: usize| match pieces[piece].part {
                 // Long texts are not laid out only to be looked through.
-                Part::Prose(stretch) => texts(talk.block(at))
-                    .first()
+                Part::Prose(stretch) => pieces[piece]
+                    .block(talk.block(at))
+                    .and_then(|block| texts(block).first().copied())
                     .and_then(|text| text.get(stretch.range()))
                     .is_some_and(|text| contains(text, query)),
                 _ => contains(&talk.laid(at, piece).sheet.text, query),
@@ -262,6 +263,7 @@ fn texts(block: &Block) -> Vec<&str> {
             all.extend(card.diffs.iter().map(|diff| diff.text.as_str()));
             all
         }
+        Kind::Child(child) => child.texts().into_iter().chain(child.blocks().flat_map(texts)).collect(),
         Kind::Writing { .. } | Kind::Badge(_) => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Blocks of the log come first, in its order; behind them stands whatever streams just now. A durable event takes the place
 //! of what was streamed of it, so it does not matter which deltas somebody saw: with all of them, with none, or with a
-//! snapshot in the middle, the blocks come out the same.
+//! snapshot in the middle, the blocks come out the same. What a child says goes to its bubble, which is a fold of its own.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,6 +11,7 @@ use hames_protocol::{
 };
 
 use super::block::{Badge, Block, Card, Checkpoint, Key, Kind, Note, Progress, Prose, Tone, User};
+use super::child::Child;
 use super::open::Open;
 use super::{notes, text};
 
@@ -41,6 +42,8 @@ pub(super) struct Fold {
     /// Calls by where their cards stand.
     pub(super) calls: HashMap<CallId, Key>,
     pub(super) masked: HashSet<CallId>,
+    /// The last bubble of each name.
+    pub(super) children: HashMap<String, Key>,
     /// Seq of the last event that was taken in.
     pub(super) seq: u64,
     /// Seq of the first.
@@ -51,17 +54,49 @@ pub(super) struct Fold {
 impl Fold {
     /// Takes in the next event. What is older than what was seen is here already; what is unknown changes nothing.
     pub(super) fn apply(&mut self, envelope: &Envelope) {
-        if let Some(seq) = envelope.seq {
-            if seq <= self.seq {
-                return;
-            }
-            self.seq = seq;
-            self.first.get_or_insert(seq);
-        }
-        if self.open.see(envelope) {
+        if !self.is_next(envelope) {
             return;
         }
-        self.durable(envelope);
+        match envelope.agent.first() {
+            Some(name) => self.child(envelope, &text::clean_line(name)),
+            None if self.open.see(envelope) => {}
+            None => self.durable(envelope),
+        }
+    }
+
+    /// Whether an event was not taken in yet; it counts as taken in from now on.
+    pub(super) fn is_next(&mut self, envelope: &Envelope) -> bool {
+        let Some(seq) = envelope.seq else { return true };
+        if seq <= self.seq {
+            return false;
+        }
+        self.seq = seq;
+        self.first.get_or_insert(seq);
+        true
+    }
+
+    /// What a child says and does, in the bubble that began last under its name.
+    fn child(&mut self, envelope: &Envelope, name: &str) {
+        let begins = envelope.agent.len() == 1 && matches!(envelope.event, Event::SubagentStart(_));
+        let known = self.children.get(name).filter(|_| !begins).cloned();
+        let key = known.unwrap_or_else(|| {
+            self.push(envelope, Kind::Child(Box::new(Child::new(name))));
+            let key = self.blocks.back().map_or(Key::Loose(self.loose), |block| block.key.clone());
+            self.children.insert(name.to_owned(), key.clone());
+            key
+        });
+        if let Event::StepDone(done) = &envelope.event
+            && let Some(run) = &envelope.run
+        {
+            let cost = done.cost.clone().map(|cost| (self.seq, cost));
+            self.runs.entry(run.clone()).or_default().costs.extend(cost);
+        }
+        let Some(at) = self.position(&key) else { return };
+        let block = &mut self.blocks[at];
+        if let Kind::Child(child) = &mut block.kind {
+            child.hear(&Envelope { agent: envelope.agent[1..].to_vec(), ..envelope.clone() });
+            block.version += 1;
+        }
     }
 
     fn durable(&mut self, envelope: &Envelope) {
@@ -102,7 +137,7 @@ impl Fold {
                 let reason = done.reason.clone().map(|reason| (seq, reason));
                 self.with_run(envelope, |run| run.reason = reason);
             }
-            Event::TurnDone(turn) if envelope.agent.is_empty() => {
+            Event::TurnDone(turn) => {
                 let badge = Badge {
                     run: envelope.run.clone(),
                     usage: turn.usage.clone(),
@@ -112,7 +147,7 @@ impl Fold {
                 self.push(envelope, Kind::Badge(badge));
                 self.settle_badge(self.blocks.len() - 1);
             }
-            Event::RunDone(done) if envelope.agent.is_empty() => {
+            Event::RunDone(done) => {
                 let Some(run) = &envelope.run else { return };
                 let reason = self.runs.get(run).and_then(|sum| sum.reason.as_ref());
                 if let Some(text) = notes::ended(done.result, reason.map(|(_, reason)| reason.as_str())) {
@@ -135,7 +170,6 @@ impl Fold {
             && let Some(last) = self.blocks.back_mut()
             && let Kind::Note(old) = &mut last.kind
             && old.tone == note.tone
-            && last.agent == envelope.agent
         {
             *old = note;
             last.version += 1;
@@ -145,7 +179,7 @@ impl Fold {
     }
 
     fn with_run(&mut self, envelope: &Envelope, change: impl FnOnce(&mut RunSum)) {
-        if let Some(run) = envelope.run.as_ref().filter(|_| envelope.agent.is_empty()) {
+        if let Some(run) = &envelope.run {
             change(self.runs.entry(run.clone()).or_default());
         }
     }
@@ -155,7 +189,7 @@ impl Fold {
         if let Some(run) = &envelope.run {
             let run = self.runs.entry(run.clone()).or_default();
             run.costs.extend(cost.map(|cost| (seq, cost)));
-            if envelope.agent.is_empty() && run.first_token.is_none() {
+            if run.first_token.is_none() {
                 run.first_token = first.map(|ms| (seq, ms));
             }
         }
@@ -169,8 +203,7 @@ impl Fold {
                 Key::Loose(self.loose)
             }
         };
-        let agent = envelope.agent.iter().map(|name| text::clean_line(name)).collect();
-        self.blocks.push_back(Block { key, agent, version: 0, kind });
+        self.blocks.push_back(Block { key, version: 0, kind });
     }
 
     fn checkpoint(&mut self, envelope: &Envelope, checkpoint: &WindowCheckpoint) {

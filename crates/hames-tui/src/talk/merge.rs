@@ -1,7 +1,7 @@
 //! Older pages in front, and the tail taken away.
 //!
-//! A page is folded by itself and then joined: cards whose result came later, badges whose run began earlier, and lines that
-//! count retries come out as if everything had been folded at once.
+//! A page is folded by itself and then joined: cards whose result came later, badges whose run began earlier, lines that
+//! count retries and bubbles of children come out as if everything had been folded at once.
 
 use hames_protocol::api::LogPage;
 
@@ -17,17 +17,45 @@ impl Fold {
         for envelope in page.events.iter().filter(|e| e.seq.is_some_and(|seq| seq < before)) {
             older.apply(envelope);
         }
+        self.put_behind(older);
+    }
+
+    /// Puts what was folded of older events in front of what is here.
+    pub(super) fn put_behind(&mut self, mut older: Fold) {
         if older.first.is_none() {
             return;
         }
+        self.join_children(&mut older);
         if self.first.is_none() {
             // The newest page comes first, maybe after what streams.
             older.open.go_on(std::mem::take(&mut self.open));
             older.blocks.append(&mut self.blocks);
+            older.children.extend(self.children.drain());
             *self = older;
             return;
         }
         self.join(older);
+    }
+
+    /// What a later page has of a child that began in an older one belongs into the bubble there.
+    fn join_children(&mut self, older: &mut Fold) {
+        for (name, key) in older.children.clone() {
+            let is_it = |block: &Block| matches!(&block.kind, Kind::Child(child) if child.name == name);
+            let later = self.blocks.iter().position(is_it);
+            if let Some(at) = older.position(&key)
+                && let Kind::Child(child) = &mut older.blocks[at].kind
+                && let Some(later) = later.filter(|at| child.is_begun_by(&self.blocks[*at]))
+                && let Some(Block { kind: Kind::Child(rest), .. }) = self.blocks.remove(later)
+            {
+                child.absorb(*rest);
+                older.blocks[at].version += 1;
+            }
+            // The bubble that goes on is the last one of its name.
+            if self.children.get(&name).is_none_or(|key| self.position(key).is_none()) {
+                self.children.insert(name, key);
+            }
+        }
+        older.children.clear();
     }
 
     fn join(&mut self, mut older: Fold) {
@@ -100,7 +128,6 @@ impl Fold {
         let (Some(last), Some(first)) = (older.blocks.back_mut(), self.blocks.front()) else { return };
         if let (Kind::Note(old), Kind::Note(new)) = (&mut last.kind, &first.kind)
             && (old.tone, new.tone) == (Tone::Retry, Tone::Retry)
-            && last.agent == first.agent
         {
             *old = new.clone();
             last.version += 1;
@@ -130,7 +157,15 @@ impl Fold {
             _ => true,
         });
         self.bounds.retain(|bound| bound.made_at < seq);
-        self.calls.retain(|_, key| !matches!(key, Key::Log(at, _) if *at >= seq));
+        let is_kept = |key: &Key| !matches!(key, Key::Log(at, _) if *at >= seq);
+        self.calls.retain(|_, key| is_kept(key));
+        self.children.retain(|_, key| is_kept(key));
+        for block in &mut self.blocks {
+            if let Kind::Child(child) = &mut block.kind {
+                child.cut_from(seq);
+                block.version += 1;
+            }
+        }
         for sum in self.runs.values_mut() {
             sum.costs.retain(|(at, _)| *at < seq);
             sum.began.take_if(|(at, ..)| *at >= seq);
@@ -138,16 +173,6 @@ impl Fold {
             sum.reason.take_if(|(at, _)| *at >= seq);
         }
         self.open.reset();
-    }
-
-    /// Goes back to an event: what was heard after it comes again. Cards of calls that were asked for before it keep what
-    /// they know, which is said of them once more.
-    pub(super) fn rewind(&mut self, after: u64) {
-        self.cut_from(after.saturating_add(1));
-        self.seq = self.seq.min(after);
-        if self.first.is_some_and(|first| first > after) {
-            *self = Self::default();
-        }
     }
 
     /// Behind which event the window begins, where it does not hold everything.

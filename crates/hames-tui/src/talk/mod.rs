@@ -11,10 +11,12 @@
 mod badge;
 mod block;
 mod card;
+mod child;
 pub(crate) mod code;
 pub(crate) mod diff;
 mod find;
 mod fold;
+mod folds;
 mod markdown;
 mod merge;
 mod notes;
@@ -39,7 +41,9 @@ use hames_protocol::{Envelope, Event};
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-use block::{Key, Kind, Streamed};
+pub use folds::SavedFolds;
+
+use block::{Block, Card, Key, Kind, Streamed};
 use fold::Fold;
 use scroll::Anchor;
 use stage::{Lead, Stage};
@@ -69,6 +73,8 @@ pub struct Talk {
     folds: HashMap<Key, Seen>,
     /// How everything else is seen, where somebody said so.
     all: Option<Seen>,
+    /// How often something was opened or closed.
+    folded: u64,
     stage: Stage,
     anchor: Anchor,
     /// Where it was drawn last.
@@ -113,11 +119,10 @@ impl Talk {
         self.look_further();
     }
 
-    /// What came behind an event is no longer good and comes again.
-    pub fn rewind(&mut self, after: u64) {
-        self.fold.rewind(after);
-        self.older = self.fold.first.is_none_or(|first| first > 1);
-        self.settle_divider();
+    /// Forgets what was said, because it is read anew. What was opened, and where the reader is, stays.
+    pub fn forget(&mut self) {
+        let Self { folds, all, folded, anchor, area, marker, .. } = std::mem::take(self);
+        *self = Self { folds, all, folded, anchor, area, marker, ..Self::default() };
     }
 
     /// The seq of the oldest event that is loaded: a page before it is the next older one.
@@ -152,8 +157,7 @@ impl Talk {
 
     /// The text of the last answer, as the model wrote it but for characters that could do harm.
     pub fn last_answer(&self) -> Option<String> {
-        let answers = self.fold.blocks.iter().rev().filter(|block| block.agent.is_empty());
-        answers.into_iter().find_map(|block| match &block.kind {
+        self.fold.blocks.iter().rev().find_map(|block| match &block.kind {
             Kind::Answer(prose) if !prose.text.trim().is_empty() => Some(prose.text.trim_end().to_owned()),
             _ => None,
         })
@@ -161,8 +165,9 @@ impl Talk {
 
     /// The event of the user's message or the answer under the marker, for branch and cut.
     pub fn selected(&self) -> Option<u64> {
-        match &self.marker {
-            Some(Key::Log(seq, _)) => Some(*seq),
+        let at = self.index(self.marker.as_ref()?)?;
+        match (&self.block(at).key, &self.block(at).kind) {
+            (Key::Log(seq, _), Kind::User(_) | Kind::Answer(_)) => Some(*seq),
             _ => None,
         }
     }
@@ -173,13 +178,15 @@ impl Talk {
         let (first, last) = (self.drawn.first().map(|place| place.block), self.drawn.last().map(|place| place.block));
         let (mut all, mut seen) = (Vec::new(), None);
         for at in 0..self.len() {
-            let Kind::Card(card) = &self.block(at).kind else { continue };
-            let Some(whole) = &card.whole else { continue };
-            if first.is_some_and(|first| at >= first) && last.is_some_and(|last| at <= last) {
-                seen = Some(all.len());
+            let is_seen = first.is_some_and(|first| at >= first) && last.is_some_and(|last| at <= last);
+            for card in cards(self.block(at)) {
+                let Some(whole) = &card.whole else { continue };
+                if is_seen {
+                    seen = Some(all.len());
+                }
+                let name = if whole.name.is_empty() { &whole.hash } else { &whole.name };
+                all.push(Output { label: card.label.clone(), name: name.clone(), bytes: Some(whole.bytes) });
             }
-            let name = if whole.name.is_empty() { &whole.hash } else { &whole.name };
-            all.push(Output { label: card.label.clone(), name: name.clone(), bytes: Some(whole.bytes) });
         }
         let at = seen.unwrap_or(all.len().saturating_sub(1));
         (all, at)
@@ -258,10 +265,11 @@ impl Talk {
         }
     }
 
-    /// Moves the marker to the message before or after; past the last one it goes.
+    /// Moves the marker to the message or the bubble before or after; past the last one it goes.
     fn mark(&mut self, forward: bool) -> bool {
         let at = self.marker.as_ref().and_then(|key| self.fold.position(key));
-        let is_stop = |at: &usize| matches!(self.fold.blocks[*at].kind, Kind::User(_) | Kind::Answer(_));
+        let is_stop =
+            |at: &usize| matches!(self.fold.blocks[*at].kind, Kind::User(_) | Kind::Answer(_) | Kind::Child(_));
         let found = match (at, forward) {
             (None, true) => return false,
             (None, false) => (0..self.fold.blocks.len()).rev().find(is_stop),
@@ -289,11 +297,13 @@ impl Talk {
         let Some(at) = self.index(&key) else { return };
         let seen = if self.seen(self.block(at)) == Seen::Whole { Seen::Folded } else { Seen::Whole };
         self.folds.insert(key, seen);
+        self.folded += 1;
     }
 
     fn toggle_all(&mut self) {
         self.folds.clear();
         self.all = if self.all == Some(Seen::Whole) { None } else { Some(Seen::Whole) };
+        self.folded += 1;
     }
 
     /// What was streamed has its place in the log now: whatever points at it follows.
@@ -317,12 +327,8 @@ impl Talk {
         let is_before =
             |key: &Key| matches!(key, Key::Log(seq, ordinal) if *seq < behind || (*seq == behind && *ordinal < 2));
         let Some(at) = self.fold.blocks.iter().position(|block| !is_before(&block.key)) else { return };
-        let above = self
-            .fold
-            .blocks
-            .iter()
-            .take(at)
-            .filter(|block| block.agent.is_empty() && matches!(block.kind, Kind::User(_) | Kind::Answer(_)));
+        let above =
+            self.fold.blocks.iter().take(at).filter(|block| matches!(block.kind, Kind::User(_) | Kind::Answer(_)));
         let above = above.count();
         self.divider = Some((self.fold.blocks[at].key.clone(), above, !self.older));
     }
@@ -338,9 +344,6 @@ impl Talk {
         if let Some((_, above, is_all)) = self.divider.as_ref().filter(|(key, ..)| *key == block.key) {
             lead.push(Lead::Divider { above: *above, is_all: *is_all });
         }
-        if !block.agent.is_empty() && before.is_none_or(|before| before.agent != block.agent) {
-            lead.push(Lead::Agent(block.agent.join(" › ")));
-        }
         lead
     }
 }
@@ -348,9 +351,19 @@ impl Talk {
 /// What was streamed of a durable event.
 fn streamed(envelope: &Envelope) -> Option<Key> {
     let (what, index) = match &envelope.event {
+        _ if !envelope.agent.is_empty() => return None,
         Event::TextDone(done) => (Streamed::Text, done.index),
         Event::ReasoningDone(done) => (Streamed::Reasoning, done.index),
         _ => return None,
     };
-    Some(Key::Open(envelope.agent.join("/"), what, index))
+    Some(Key::Open(what, index))
+}
+
+/// The calls of a block: its own, or those of a child and of its children.
+fn cards(block: &Block) -> Vec<&Card> {
+    match &block.kind {
+        Kind::Card(card) => vec![card],
+        Kind::Child(child) => child.blocks().flat_map(cards).collect(),
+        _ => Vec::new(),
+    }
 }

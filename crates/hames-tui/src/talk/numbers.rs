@@ -33,6 +33,15 @@ pub(crate) fn seconds(ms: u64) -> String {
     }
 }
 
+/// A time that goes on, in whole seconds: `12s`, `4m 5s`, `2h 10m`.
+pub(crate) fn elapsed(ms: u64) -> String {
+    match ms / 1_000 {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m {}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h {}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
 /// Bytes: `812 B`, `4.0 KB`, `9.5 MB`.
 pub(crate) fn bytes(n: u64) -> String {
     match n {

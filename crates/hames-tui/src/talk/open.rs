@@ -1,4 +1,4 @@
-//! What streams just now: deltas and snapshots of open steps, until their durable events replace them.
+//! What streams just now: deltas and the snapshot of the open step, until their durable events replace them.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,9 @@ use hames_protocol::{Envelope, Event, OpenKind, RunId};
 use super::block::{Block, Key, Kind, Prose, Streamed};
 use super::text;
 
-/// The step of one agent that was last heard of.
+/// The step that was last heard of.
 #[derive(Clone, Debug, Default)]
 struct Step {
-    agent: Vec<String>,
     at: (Option<RunId>, Option<u32>),
     /// Blocks of it that are in the log already.
     closed: HashSet<(Streamed, u32)>,
@@ -32,13 +31,12 @@ struct Growing {
 pub(super) struct Open {
     pub(super) blocks: Vec<Block>,
     growing: Vec<Growing>,
-    steps: Vec<Step>,
+    step: Option<Step>,
 }
 
 impl Open {
-    /// Takes in what concerns open steps; true where nothing else is to be done with the event.
+    /// Takes in what concerns the open step; true where nothing else is to be done with the event.
     pub(super) fn see(&mut self, envelope: &Envelope) -> bool {
-        let agent = &envelope.agent;
         match &envelope.event {
             Event::TextDelta(d) => self.delta(envelope, Streamed::Text, d.index, d.offset, None, &d.text),
             Event::ReasoningDelta(d) => self.delta(envelope, Streamed::Reasoning, d.index, d.offset, None, &d.text),
@@ -46,7 +44,7 @@ impl Open {
                 self.delta(envelope, Streamed::Input, d.index, d.offset, d.name.as_deref(), &d.text);
             }
             Event::StepSnapshot(snapshot) => {
-                self.clear(agent);
+                self.clear();
                 for block in &snapshot.blocks {
                     let what = match block.kind {
                         OpenKind::Text => Streamed::Text,
@@ -65,20 +63,20 @@ impl Open {
                 return self.close(envelope, Streamed::Input, index);
             }
             Event::StepStart(_) => {
-                self.clear(agent);
+                self.clear();
                 let step = self.step(envelope);
-                *step = Step { agent: agent.clone(), at: step.at.clone(), ..Step::default() };
+                *step = Step { at: step.at.clone(), ..Step::default() };
             }
             Event::Retry(_) => {
-                self.clear(agent);
+                self.clear();
                 return false;
             }
             Event::StepDone(_) => {
-                self.clear(agent);
+                self.clear();
                 self.step(envelope).is_done = true;
                 return false;
             }
-            Event::RunStart(_) | Event::RunDone(_) | Event::SessionCut(_) if agent.is_empty() => {
+            Event::RunStart(_) | Event::RunDone(_) | Event::SessionCut(_) => {
                 *self = Self::default();
                 return false;
             }
@@ -90,22 +88,20 @@ impl Open {
     /// Takes over what streams on top of a page of the log: without what of it is in the page already.
     pub(super) fn go_on(&mut self, live: Open) {
         for (block, growing) in live.blocks.into_iter().zip(live.growing) {
-            let Key::Open(path, what, index) = &block.key else { continue };
-            let step = self.steps.iter().find(|step| step.agent.join("/") == *path);
+            let Key::Open(what, index) = &block.key else { continue };
+            let step = self.step.as_ref();
             if step.is_none_or(|step| !step.is_done && !step.closed.contains(&(*what, *index))) {
                 self.blocks.push(block);
                 self.growing.push(growing);
             }
         }
-        for step in live.steps {
-            match self.steps.iter_mut().find(|known| known.agent == step.agent) {
-                Some(known) if known.at == step.at => {
-                    known.closed.extend(step.closed);
-                    known.calls = known.calls.max(step.calls);
-                }
-                Some(known) => *known = step,
-                None => self.steps.push(step),
+        match (&mut self.step, live.step) {
+            (Some(known), Some(step)) if known.at == step.at => {
+                known.closed.extend(step.closed);
+                known.calls = known.calls.max(step.calls);
             }
+            (known, Some(step)) => *known = Some(step),
+            (_, None) => {}
         }
     }
 
@@ -121,34 +117,22 @@ impl Open {
 
     fn step(&mut self, envelope: &Envelope) -> &mut Step {
         let at = (envelope.run.clone(), envelope.step);
-        let place = match self.steps.iter().position(|step| step.agent == envelope.agent) {
-            Some(place) => place,
-            None => {
-                self.steps.push(Step { agent: envelope.agent.clone(), at: at.clone(), ..Step::default() });
-                self.steps.len() - 1
-            }
-        };
-        let step = &mut self.steps[place];
+        let step = self.step.get_or_insert_with(|| Step { at: at.clone(), ..Step::default() });
         if step.at != at {
-            *step = Step { agent: envelope.agent.clone(), at, ..Step::default() };
+            *step = Step { at, ..Step::default() };
         }
         step
     }
 
-    fn clear(&mut self, agent: &[String]) {
-        let path = agent.join("/");
-        let mut kept = self.blocks.iter().map(|block| !matches!(&block.key, Key::Open(of, ..) if *of == path));
-        let keep: Vec<bool> = kept.by_ref().collect();
-        let mut at = keep.iter();
-        self.blocks.retain(|_| *at.next().unwrap_or(&true));
-        let mut at = keep.iter();
-        self.growing.retain(|_| *at.next().unwrap_or(&true));
+    fn clear(&mut self) {
+        self.blocks.clear();
+        self.growing.clear();
     }
 
     /// The durable event has come: what was streamed of it goes.
     fn close(&mut self, envelope: &Envelope, what: Streamed, index: u32) -> bool {
         self.step(envelope).closed.insert((what, index));
-        if let Some(at) = self.position(&Key::Open(envelope.agent.join("/"), what, index)) {
+        if let Some(at) = self.position(&Key::Open(what, index)) {
             self.blocks.remove(at);
             self.growing.remove(at);
         }
@@ -160,10 +144,10 @@ impl Open {
         if step.is_done || step.closed.contains(&(what, index)) {
             return;
         }
-        let key = Key::Open(envelope.agent.join("/"), what, index);
+        let key = Key::Open(what, index);
         let at = match self.position(&key) {
             Some(at) => at,
-            None => self.begin(envelope, key, what, name),
+            None => self.begin(key, what, name),
         };
         let (block, growing) = (&mut self.blocks[at], &mut self.growing[at]);
         let end = offset.saturating_add(piece.len() as u64);
@@ -189,15 +173,14 @@ impl Open {
         }
     }
 
-    fn begin(&mut self, envelope: &Envelope, key: Key, what: Streamed, name: Option<&str>) -> usize {
+    fn begin(&mut self, key: Key, what: Streamed, name: Option<&str>) -> usize {
         let prose = || Prose { is_open: true, ..Prose::default() };
         let kind = match what {
             Streamed::Text => Kind::Answer(prose()),
             Streamed::Reasoning => Kind::Reasoning(prose()),
             Streamed::Input => Kind::Writing { name: text::clean_line(name.unwrap_or("a call")), bytes: 0 },
         };
-        let agent = envelope.agent.iter().map(|name| text::clean_line(name)).collect();
-        self.blocks.push(Block { key, agent, version: 0, kind });
+        self.blocks.push(Block { key, version: 0, kind });
         self.growing.push(Growing { heard: 0, return_waits: false });
         self.blocks.len() - 1
     }

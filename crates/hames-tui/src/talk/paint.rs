@@ -114,9 +114,5 @@ fn draw_lead(lead: &Lead, line: Rect, buf: &mut Buffer, theme: Theme) {
             let drawn = format!("{}{says}{}", "─".repeat(left / 2), "─".repeat(left - left / 2));
             buf.set_stringn(line.x, line.y, drawn, room, theme.checkpoint());
         }
-        Lead::Agent(name) => {
-            let room = usize::from(line.width);
-            buf.set_stringn(line.x, line.y, cut_to(&format!("┌ {name}"), room), room, theme.nudge());
-        }
     }
 }

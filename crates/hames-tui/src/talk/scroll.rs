@@ -43,7 +43,10 @@ impl Talk {
     pub(super) fn top(&mut self, height: usize) -> Place {
         let lowest = |talk: &mut Self| talk.lowest(height);
         let Anchor::At { key, piece, row, offset, width } = self.anchor.clone() else { return lowest(self) };
-        let Some(block) = self.index(&key).or_else(|| self.nearest(&key)) else { return lowest(self) };
+        let known = self.index(&key);
+        // A place that is still to be loaded stays the reader's until it is.
+        let is_to_come = known.is_none() && self.older;
+        let Some(block) = known.or_else(|| self.nearest(&key)) else { return lowest(self) };
         let count = self.pieces(block).len();
         let piece = piece.min(count.saturating_sub(1));
         let lead = if piece == 0 { self.lead(block).len() } else { 0 };
@@ -56,8 +59,13 @@ impl Talk {
         let place = Place { block, piece, row: row.min((lead + laid.sheet.rows.len()).saturating_sub(1)) };
         // The walk below ends after a screen, however long the conversation is.
         if self.down(place, height.saturating_sub(1)).1 > 0 {
-            self.anchor = Anchor::End;
+            if !is_to_come {
+                self.anchor = Anchor::End;
+            }
             return lowest(self);
+        }
+        if is_to_come {
+            return place;
         }
         // The text it is kept by stays the one that was scrolled to, so that resizes there and back move nothing.
         let row = place.row as isize - lead as isize;

@@ -21,8 +21,6 @@ pub(super) enum Lead {
         above: usize,
         is_all: bool,
     },
-    /// A child speaks.
-    Agent(String),
 }
 
 struct Pieces {
@@ -153,7 +151,8 @@ pub(super) fn is_apart(before: &Block, block: &Block) -> bool {
         Kind::Reasoning(_) | Kind::Card(_) | Kind::Writing { .. } => 2,
         Kind::Note(_) | Kind::Badge(_) => 3,
         Kind::Checkpoint(_) => 4,
+        Kind::Child(_) => 5,
     };
     let (a, b) = (group(before), group(block));
-    a != b || a < 2 || before.agent != block.agent
+    a != b || a < 2 || a == 5
 }

@@ -7,12 +7,11 @@ use hames_protocol::{Cut, Delivery};
 use ratatui::style::{Modifier, Style};
 
 use super::block::{Block, Kind, Note, Prose, Tone};
-use super::card;
 use super::code::{Fences, Painter};
 use super::preview;
 use super::split::{Reading, Stretch, chunks, count};
 use super::text::{Deco, Run, Sheet, Wrap};
-use super::{badge, markdown, numbers};
+use super::{badge, card, child, markdown, numbers};
 use crate::Theme;
 
 /// Lines of a user's message that are shown before it is folded.
@@ -39,6 +38,32 @@ pub(super) struct Piece {
     pub(super) part: Part,
     /// The version of the block it depends on; 0 where it never changes.
     pub(super) stamp: u32,
+    /// The block of a child that it is a part of.
+    pub(super) inner: Option<Inner>,
+}
+
+/// A block in a bubble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Inner {
+    /// Its ordinal there.
+    pub(super) at: u32,
+    /// Whether an empty row sets it apart from the one before.
+    pub(super) gap: bool,
+}
+
+impl Piece {
+    pub(super) fn new(part: Part, stamp: u32) -> Self {
+        Self { part, stamp, inner: None }
+    }
+
+    /// The block whose part it is: the one it was made of, or one in its bubble.
+    pub(super) fn block<'b>(&self, block: &'b Block) -> Option<&'b Block> {
+        match (self.inner, &block.kind) {
+            (None, _) => Some(block),
+            (Some(inner), Kind::Child(child)) => child.block(inner.at as usize),
+            (Some(_), _) => None,
+        }
+    }
 }
 
 /// How a block is seen.
@@ -53,7 +78,7 @@ pub(super) enum Seen {
 /// The pieces of a block.
 pub(super) fn pieces(block: &Block, seen: Seen) -> Vec<Piece> {
     let stamp = block.version.wrapping_add(1).max(1);
-    let head = Piece { part: Part::Head, stamp };
+    let head = Piece::new(Part::Head, stamp);
     let is_whole = seen == Seen::Whole;
     match &block.kind {
         Kind::User(user) => {
@@ -71,13 +96,14 @@ pub(super) fn pieces(block: &Block, seen: Seen) -> Vec<Piece> {
         Kind::Answer(text) => {
             let mut all = prose(text, stamp);
             if text.cut.is_some() {
-                all.push(Piece { part: Part::Foot, stamp });
+                all.push(Piece::new(Part::Foot, stamp));
             }
             all
         }
         Kind::Reasoning(text) if is_whole => [head].into_iter().chain(prose(text, stamp)).collect(),
         Kind::Checkpoint(made) if is_whole => [head].into_iter().chain(prose(&made.prose, stamp)).collect(),
         Kind::Card(it) if is_whole => [head].into_iter().chain(card::pieces(it, stamp)).collect(),
+        Kind::Child(it) if is_whole => [head].into_iter().chain(child::pieces(it, stamp)).collect(),
         _ => vec![head],
     }
 }
@@ -86,7 +112,7 @@ pub(super) fn pieces(block: &Block, seen: Seen) -> Vec<Piece> {
 pub(super) fn is_foldable(block: &Block) -> bool {
     match &block.kind {
         Kind::User(user) => is_long(&user.prose),
-        Kind::Reasoning(_) | Kind::Checkpoint(_) | Kind::Card(_) => true,
+        Kind::Reasoning(_) | Kind::Checkpoint(_) | Kind::Card(_) | Kind::Child(_) => true,
         Kind::Note(note) => count(&note.detail) > 0,
         _ => false,
     }
@@ -99,14 +125,14 @@ fn is_long(prose: &Prose) -> bool {
 fn prose(prose: &Prose, stamp: u32) -> Vec<Piece> {
     let stable = prose.split.stable();
     let all = prose.split.stretches(&prose.text).into_iter().enumerate();
-    all.map(|(at, stretch)| Piece { part: Part::Prose(stretch), stamp: if at < stable { 0 } else { stamp } }).collect()
+    all.map(|(at, stretch)| Piece::new(Part::Prose(stretch), if at < stable { 0 } else { stamp })).collect()
 }
 
 /// What a person wrote, by its lines: a fence in it is text like everything else.
 fn as_written(text: &str, stamp: u32) -> impl Iterator<Item = Piece> {
     chunks(text).into_iter().map(move |range| {
         let (from, to) = (range.start as u32, range.end as u32);
-        Piece { part: Part::Prose(Stretch { from, to, reading: Reading::Markdown, gap: false }), stamp }
+        Piece::new(Part::Prose(Stretch { from, to, reading: Reading::Markdown, gap: false }), stamp)
     })
 }
 
@@ -120,8 +146,10 @@ pub(super) struct Laid {
 
 /// Lays out a piece in so many columns.
 pub(super) fn lay(block: &Block, piece: Piece, seen: Seen, width: u16, theme: Theme, fences: &mut Fences) -> Laid {
-    let bar: Vec<Deco> = if block.agent.is_empty() { Vec::new() } else { vec![("│ ".to_owned(), theme.nudge())] };
-    let mut bars = bar.clone();
+    if let (Some(inner), Kind::Child(child)) = (piece.inner, &block.kind) {
+        return child::lay(child, inner, piece, width, theme, fences);
+    }
+    let mut bars: Vec<Deco> = Vec::new();
     match block.kind {
         Kind::User(_) => bars.push(("▌ ".to_owned(), theme.user())),
         Kind::Checkpoint(_) => bars.push(("▌ ".to_owned(), theme.checkpoint())),
@@ -143,6 +171,7 @@ pub(super) fn lay(block: &Block, piece: Piece, seen: Seen, width: u16, theme: Th
             }
         }
         (Part::Head, Kind::Card(it)) => card::head(&mut sheet, it, seen, theme, &mut painter),
+        (Part::Head, Kind::Child(it)) => child::head(&mut sheet, it, seen, theme),
         (Part::Section(section), Kind::Card(it)) => card::title(&mut sheet, it, section, theme),
         (Part::Lines(section, from, to), Kind::Card(it)) => {
             card::lines(&mut sheet, it, section, from..to, theme, &mut painter);
@@ -257,7 +286,7 @@ fn head(sheet: &mut Sheet, kind: &Kind, seen: Seen, theme: Theme) {
             }
         }
         Kind::Badge(it) => sheet.flow(&[], &[], &badge::runs(it, theme), Wrap::Words),
-        Kind::Answer(_) | Kind::Card(_) => {}
+        Kind::Answer(_) | Kind::Card(_) | Kind::Child(_) => {}
     }
 }
 

@@ -42,6 +42,31 @@ fn resizing_while_text_streams_ends_in_what_a_fresh_screen_shows() {
 }
 
 #[test]
+fn whoever_reads_further_up_stays_there_through_any_resizing() {
+    let (user, _provider) = User::with(Script::new().respond(|_| Turn::text(lines(60))));
+    let _ends = Ends(&user);
+    let mut screen = Screen::open(&user, &[]);
+    screen.resize(120, 40);
+    screen.until_shows("new session");
+    screen.types("tell");
+    screen.types("\r");
+    screen.until("the end", |shown| shown.contains("row 059") && shown.contains("first token"));
+    for _ in 0..2 {
+        screen.types("\x1b[5~");
+    }
+    let before = screen.until("an earlier page", |shown| !shown.contains("row 059") && shown.contains("row 020"));
+    for turn in 0..20 {
+        let (columns, rows) = [(40, 40), (120, 5), (120, 40)][turn % 3];
+        screen.resize(columns, rows);
+    }
+    screen.resize(120, 40);
+    let after = screen.until("the same place", |shown| shown == before);
+    assert_eq!(after.matches("what is to be done?").count(), 1, "one prompt: {after}");
+    screen.types("\x04");
+    assert_eq!(screen.end().0, 0);
+}
+
+#[test]
 fn a_server_that_dies_is_there_again_and_two_terminals_show_the_same() {
     let (user, _provider) =
         User::with(Script::new().respond(|request| Turn::text(format!("heard {}", request.last_text().len()))));

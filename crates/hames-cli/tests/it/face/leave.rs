@@ -1,13 +1,14 @@
 //! Every way out leaves the terminal as it was.
 
 use hames_testkit::{Gate, Script, Turn};
+use serde_json::json;
 
 use super::Ends;
 use super::screen::Screen;
 use crate::kit::{User, signal, until};
 
 /// Everything that is switched on is switched off once, on the same screen, and the cursor is shown.
-fn is_balanced(raw: &str) {
+pub(super) fn is_balanced(raw: &str) {
     for (on, off) in [
         ("\x1b[?1049h", "\x1b[?1049l"),
         ("\x1b[>1u", "\x1b[<1u"),
@@ -66,6 +67,25 @@ fn ctrl_c_twice_leaves_the_terminal_as_it_was_from_everywhere() {
 }
 
 #[test]
+fn ctrl_c_stops_a_command_that_runs_and_then_leaves() {
+    let (user, _provider) = User::with(Script::new().respond(|_| Turn::call("Shell", json!({"command": "sleep 600"}))));
+    let _ends = Ends(&user);
+    let mut screen = Screen::open(&user, &[]);
+    screen.until_shows("new session");
+    screen.types("\x1b[Z");
+    screen.until_shows("Build");
+    screen.types("wait");
+    screen.types("\r");
+    screen.until_shows("running");
+    screen.types("\x1b[99;5u");
+    screen.until("the end of the run", |shown| shown.contains("Interrupted") && !shown.contains("running"));
+    screen.types("\x03\x03");
+    let (code, left, raw) = screen.end();
+    assert_eq!((code, left.trim()), (0, ""));
+    is_balanced(&raw);
+}
+
+#[test]
 fn signals_give_the_terminal_back_and_say_which_they_were() {
     let user = User::new();
     let _ends = Ends(&user);
@@ -88,7 +108,7 @@ fn a_job_that_is_stopped_gives_the_terminal_back_and_takes_it_again() {
     screen.types("kept");
     screen.until_shows("kept");
     let before = screen.raw().len();
-    screen.types("\x1bz");
+    screen.types("\x1a");
     screen.until_raw(before, "\x1b[?1049l");
     // The job is one process group with the shell in this test; it stands still until it is continued.
     let group = format!("-{}", screen.child.id());

@@ -1,6 +1,8 @@
 //! `hames` alone at a terminal: what it shows, what it leaves, and what becomes of it when things break.
 
 mod alive;
+mod colours;
+mod doing;
 mod leave;
 mod plain;
 mod screen;

@@ -46,15 +46,6 @@ impl std::fmt::Debug for Shown {
     }
 }
 
-/// What of a diff tells more than its path does.
-fn hunks(change: &Change) -> &str {
-    let text = change.diff.as_deref().unwrap_or_default();
-    if text.starts_with("@@") {
-        return text;
-    }
-    text.find("\n@@").map_or(text, |at| &text[at + 1..])
-}
-
 impl Chunks for Coloured<'_> {
     fn count(&self) -> usize {
         self.body.chunks.len()
@@ -109,7 +100,7 @@ impl Shown {
             self.pager.reset();
         }
         if (self.body.path.as_str(), self.body.reading) != (change.path.as_str(), reading) {
-            let text = hunks(change).to_owned();
+            let text = diff::hunks(change.diff.as_deref().unwrap_or_default()).to_owned();
             self.pager.forget();
             self.body = Body { path: change.path.clone(), reading, chunks: chunks(&text), text };
         }

@@ -305,7 +305,15 @@ impl Layer for Proposed {
             0 => "this one".to_owned(),
             n => format!("the {n} marked"),
         };
-        format!("a apply {what}, d discard · A D all · Space marks · {closes}")
+        let key = |name: &str| sight.keys.inner(&format!("changes.{name}"));
+        format!(
+            "{} apply {what}, {} discard · {} {} all · {} marks · {closes}",
+            key("apply"),
+            key("discard"),
+            key("apply-all"),
+            key("discard-all"),
+            key("mark")
+        )
     }
 
     fn name(&self) -> &'static str {

@@ -306,6 +306,10 @@ impl Layer for Messages {
         None
     }
 
+    fn takes_text(&self) -> bool {
+        self.cutting.is_none()
+    }
+
     fn hint(&self, sight: Sight<'_>) -> String {
         if let Some((_, confirm)) = &self.cutting {
             return confirm.hint(sight);

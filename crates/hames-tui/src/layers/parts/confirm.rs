@@ -134,7 +134,8 @@ impl Confirm {
             line.put(buf, &format!("{doing} …"), sight.theme.dim());
             return;
         }
-        let said = [" No (n) ".to_owned(), format!(" {} (y) ", self.verb)];
+        let key = |name: &str| sight.keys.inner(name);
+        let said = [format!(" No ({}) ", key("confirm.no")), format!(" {} ({}) ", self.verb, key("confirm.yes"))];
         for (at, text) in said.iter().enumerate() {
             let from = line.column();
             let style = if (at == 1) == self.is_yes { sight.theme.chosen() } else { sight.theme.text() };
@@ -154,6 +155,8 @@ impl Confirm {
         if self.waits.is_some() {
             return format!("{no} closes this; it is done all the same");
         }
-        format!("y {} · n or {no} leaves everything as it is", self.verb.to_lowercase())
+        let key = |name: &str| sight.keys.inner(name);
+        let (yes, other) = (key("confirm.yes"), key("confirm.no"));
+        format!("{yes} {} · {other} or {no} leaves everything as it is", self.verb.to_lowercase())
     }
 }

@@ -10,7 +10,7 @@ use crate::prompt::paint::Line;
 use crate::prompt::text::{before, behind, ceil, cells, clean, floor, word_before, word_behind};
 use crate::{Action, Input, Sight};
 
-/// Bytes it holds: no name, path or query is longer.
+/// Bytes it holds where nothing else is said: no name, path or query is longer.
 const MAX_BYTES: usize = 4096;
 
 /// What an input did to a field.
@@ -26,10 +26,18 @@ pub(crate) enum Edited {
 
 /// Text of one line, and a cursor in it. A paste is joined into the line; characters that rule a terminal or turn the
 /// direction are left out.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     text: String,
     cursor: usize,
+    /// Bytes it holds.
+    limit: usize,
+}
+
+impl Default for Field {
+    fn default() -> Self {
+        Self { text: String::new(), cursor: 0, limit: MAX_BYTES }
+    }
 }
 
 impl Field {
@@ -38,6 +46,11 @@ impl Field {
         let mut field = Self::default();
         field.insert(text);
         field
+    }
+
+    /// The same, for so many bytes.
+    pub(crate) fn up_to(self, limit: usize) -> Self {
+        Self { limit, ..self }
     }
 
     /// What is written.
@@ -49,7 +62,7 @@ impl Field {
         let spaced = clean(text).into_owned();
         let spaced = spaced.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c });
         for c in spaced.filter(|c| !is_unprintable(*c)) {
-            if self.text.len() + c.len_utf8() > MAX_BYTES {
+            if self.text.len() + c.len_utf8() > self.limit {
                 return;
             }
             self.text.insert(self.cursor, c);

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::widgets::{Block, Clear, Widget};
 
 use super::{cut_to, line};
@@ -14,13 +15,18 @@ const DIALOG_WIDTH: u16 = 80;
 
 /// Draws a frame and gives the area within. An area that has no room for one is used whole.
 pub(crate) fn frame(area: Rect, buf: &mut Buffer, sight: Sight<'_>, title: &str) -> Rect {
+    frame_in(area, buf, sight.theme.frame(), title)
+}
+
+/// The same, in a look of its own.
+pub(crate) fn frame_in(area: Rect, buf: &mut Buffer, style: Style, title: &str) -> Rect {
     let area = area.intersection(buf.area);
     Clear.render(area, buf);
     if area.width < 8 || area.height < 4 {
         return area;
     }
     let title = cut_to(&line(title), usize::from(area.width) - 4);
-    let block = Block::bordered().border_style(sight.theme.frame()).title(format!(" {title} "));
+    let block = Block::bordered().border_style(style).title(format!(" {title} "));
     let inner = block.inner(area);
     block.render(area, buf);
     Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner }

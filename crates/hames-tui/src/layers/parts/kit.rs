@@ -4,8 +4,9 @@ use hames_protocol::api::{ApiError, SessionActivity, SessionRow, SessionView, Wi
 use hames_protocol::{ModelRef, Settings};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
+use crate::shell::Painter;
 use crate::snapshot::{THEMES, rows};
 use crate::{Answer, Cx, Effect, Face, Input, Keymap, Layer, Link, Outcome, Request, Sight, Theme, Ticket};
 
@@ -98,6 +99,29 @@ pub(crate) fn view(row: SessionRow) -> SessionView {
     }
 }
 
+/// What a terminal shows of it: exactly what was drawn, and the cursor where it was put.
+fn in_a_terminal(buf: &Buffer, cursor: Option<Position>) -> String {
+    let area = buf.area;
+    let frame = Painter::default().frame((area.width, area.height), |_, out| {
+        out.merge(buf);
+        cursor
+    });
+    let mut emulator = vt100::Parser::new(area.height, area.width, 0);
+    emulator.process(&frame.unwrap());
+    let screen = emulator.screen();
+    let shown: Vec<String> = screen.rows(0, area.width).map(|row| format!("|{}\n", row.trim_end())).collect();
+    let shown = shown.concat();
+    // This emulator draws a joined character as its parts.
+    let is_plain = |row: &&str| !row.contains('\u{200d}');
+    let drawn = rows(buf, area, false);
+    assert!(shown.lines().zip(drawn.lines()).filter(|(_, row)| is_plain(row)).all(|(a, b)| a == b), "{shown}\n{drawn}");
+    assert_eq!(screen.hide_cursor(), cursor.is_none());
+    if let Some(at) = cursor {
+        assert_eq!(screen.cursor_position(), (at.y, at.x));
+    }
+    shown
+}
+
 impl Stand {
     /// With a session on the screen.
     pub(crate) fn showing(row: SessionRow) -> Self {
@@ -167,17 +191,24 @@ impl Stand {
     /// A layer at every size that screens are kept for, in dark and light, with its hint.
     pub(crate) fn screens(&mut self, layer: &mut dyn Layer) -> String {
         let mut out = String::new();
-        for (look, width, height) in [(0, 80, 24), (1, 80, 24), (0, 40, 15), (0, 120, 40)] {
-            let (name, theme) = THEMES[look];
-            self.theme = theme;
+        for (width, height) in [(80, 24), (40, 15), (120, 40)] {
             // The hint line and the status line are not the layer's.
             let area = Rect::new(0, 0, width, height - 2);
-            let mut buf = Buffer::empty(area);
-            let cursor = layer.draw(area, &mut buf, self.sight());
-            let cursor = cursor.map_or("none".to_owned(), |at| format!("{},{}", at.x, at.y));
-            out.push_str(&format!("{name}, {width}x{height}, cursor {cursor}\n"));
-            out.push_str(&rows(&buf, area, height == 24));
-            out.push_str(&format!("{}\n\n", layer.hint(self.sight())));
+            let mut words = Vec::new();
+            for (name, theme) in &THEMES[..2] {
+                self.theme = *theme;
+                let mut buf = Buffer::empty(area);
+                let cursor = layer.draw(area, &mut buf, self.sight());
+                words.push(in_a_terminal(&buf, cursor));
+                // In light it has the same words in other colours; those are kept once.
+                if height == 24 || *name == "dark" {
+                    let cursor = cursor.map_or("none".to_owned(), |at| format!("{},{}", at.x, at.y));
+                    out.push_str(&format!("{name}, {width}x{height}, cursor {cursor}\n"));
+                    out.push_str(&rows(&buf, area, height == 24));
+                    out.push_str(&format!("{}\n\n", layer.hint(self.sight())));
+                }
+            }
+            assert_eq!(words[0], words[1], "{}: light and dark say the same at {width}x{height}", layer.name());
         }
         self.theme = THEMES[0].1;
         out
@@ -185,8 +216,8 @@ impl Stand {
 
     /// Draws a layer at every small size: nothing panics, whatever there is room for.
     pub(crate) fn at_every_size(&mut self, layer: &mut dyn Layer) {
-        for width in 0..60 {
-            for height in 0..18 {
+        for width in (0..24).chain([31, 40, 59]) {
+            for height in (0..12).chain([17]) {
                 self.screen(layer, width, height);
             }
         }

@@ -27,7 +27,7 @@ pub(crate) use ago::ago;
 pub(crate) use ask::{Ask, Asked};
 pub(crate) use confirm::{Confirm, Decided};
 pub(crate) use field::{Edited, Field};
-pub(crate) use frame::{dialog, foot, frame};
+pub(crate) use frame::{dialog, foot, frame, frame_in};
 pub(crate) use list::{Item, List, Said};
 pub(crate) use scroll::Scroll;
 

@@ -111,7 +111,11 @@ impl Scroll {
     }
 
     fn lay(&self, line: usize, theme: &Theme) -> Vec<Row> {
-        let mut sheet = Sheet::new(self.area.width);
+        self.lay_in(line, self.area.width, theme)
+    }
+
+    fn lay_in(&self, line: usize, width: u16, theme: &Theme) -> Vec<Row> {
+        let mut sheet = Sheet::new(width);
         let pieces = self.lines.get(line).map(Vec::as_slice).unwrap_or_default();
         let runs: Vec<Run<'_>> = pieces.iter().map(|(text, look)| Run::new(text.as_str(), look.style(theme))).collect();
         sheet.flow(&[], &[], &runs, Wrap::Words);
@@ -151,6 +155,35 @@ impl Scroll {
             }
             skip = 0;
         }
+    }
+
+    /// Brings a line on the screen.
+    pub(crate) fn show(&mut self, line: usize) {
+        if line < self.top.0 {
+            self.top = (line, 0);
+            return;
+        }
+        let rows: usize = (self.top.0..=line).map(|line| self.height(line)).sum();
+        let over = rows.saturating_sub(self.top.1 + usize::from(self.area.height));
+        self.down(over);
+    }
+
+    /// Rows that it takes in a width, `most` at most.
+    pub(crate) fn rows(&self, width: u16, most: usize) -> usize {
+        let theme = Theme::default();
+        let mut rows = 0;
+        for line in 0..self.lines.len() {
+            rows += self.lay_in(line, width, &theme).len().max(1);
+            if rows >= most {
+                return most;
+            }
+        }
+        rows
+    }
+
+    /// Whether something stands below what is on the screen.
+    pub(crate) fn has_more(&self) -> bool {
+        self.top < self.lowest()
     }
 
     /// Where one is, where not everything is on the screen: `line 12 of 340`.

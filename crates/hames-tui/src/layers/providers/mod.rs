@@ -227,12 +227,16 @@ impl Layer for Setup {
         }
     }
 
+    fn takes_text(&self) -> bool {
+        !matches!(&self.page, Page::Test(test, _) if !test.takes_text())
+    }
+
     fn hint(&self, sight: Sight<'_>) -> String {
         let back = sight.keys.hint(Action::Abort);
         match &self.page {
             Page::Choice => format!("Enter chooses · type to filter · {back} closes"),
             Page::Form(_) => format!("Tab next field · Enter tests it, nothing is saved yet · {back} back"),
-            Page::Test(test, form) => test.hint(form.is_some(), &back),
+            Page::Test(test, form) => test.hint(form.is_some(), &back, sight.keys),
         }
     }
 

@@ -7,7 +7,7 @@ use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Position, Rect};
 
 use super::super::parts::{Item, List, Look, Said, Scroll, frame, line};
-use crate::{Action, Answer, Cx, Input, Request, Sight, Ticket};
+use crate::{Action, Answer, Cx, Input, Keymap, Request, Sight, Ticket};
 
 /// What an input did.
 pub(super) enum Asked {
@@ -200,14 +200,20 @@ impl Test {
         None
     }
 
-    pub(super) fn hint(&self, is_new: bool, back: &str) -> String {
+    /// Whether letters filter the models.
+    pub(super) fn takes_text(&self) -> bool {
+        self.is_choosing
+    }
+
+    pub(super) fn hint(&self, is_new: bool, back: &str, keys: &Keymap) -> String {
+        let (test, save) = (keys.inner("providers.test"), keys.inner("providers.save"));
         match (self.saving.is_some(), self.is_choosing, self.testing.is_some(), self.is_well(), is_new) {
             (true, ..) => "saving …".into(),
             (_, true, ..) => format!("Enter saves it with this model · {back} back to the test"),
             (_, _, true, ..) => format!("{back} back"),
-            (.., true, _) => format!("Enter chooses the model · r tests again · {back} back"),
-            (.., true) => format!("{back} back to correct it · r tests again · s saves it as it is"),
-            _ => format!("r tests again · {back} back"),
+            (.., true, _) => format!("Enter chooses the model · {test} tests again · {back} back"),
+            (.., true) => format!("{back} back to correct it · {test} tests again · {save} saves it as it is"),
+            _ => format!("{test} tests again · {back} back"),
         }
     }
 }

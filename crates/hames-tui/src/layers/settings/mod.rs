@@ -388,6 +388,10 @@ impl Layer for Dials {
         field.draw(Rect { height: inner.height.min(1), ..inner }, buf, "› ", sight)
     }
 
+    fn takes_text(&self) -> bool {
+        self.writing.is_some()
+    }
+
     fn hint(&self, sight: Sight<'_>) -> String {
         let closes = sight.keys.hint(Action::Abort);
         if self.is_leaving {
@@ -395,7 +399,10 @@ impl Layer for Dials {
         }
         match self.writing {
             Some(_) => format!("Enter sets it, empty gives it back · {closes} leaves it"),
-            None => format!("← → turn · Enter writes · Delete gives back · {closes} closes"),
+            None => {
+                let unset = sight.keys.inner("settings.unset");
+                format!("← → turn · Enter writes · {unset} gives back · {closes} closes")
+            }
         }
     }
 

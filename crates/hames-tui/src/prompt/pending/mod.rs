@@ -11,7 +11,7 @@ use hames_protocol::api::{EditPending, SessionView};
 use hames_protocol::{Delivery, Pending, PendingId};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::{Action, Cx, Request, Ticket};
+use crate::{Action, Cx, Keymap, Request, Ticket};
 
 /// The section, but for the messages.
 #[derive(Clone, Debug, Default)]
@@ -177,13 +177,15 @@ impl PendingSection {
     }
 
     /// What the keys do here, for the hint line.
-    pub(super) fn hint(&self, view: &SessionView) -> Vec<String> {
-        let mut says = vec!["Enter edits".to_owned(), "Del withdraws".to_owned()];
+    pub(super) fn hint(&self, view: &SessionView, keys: &Keymap) -> Vec<String> {
+        let key = |name: &str| keys.inner(&format!("pending.{name}"));
+        let mut says = vec!["Enter edits".to_owned(), format!("{} withdraws", key("withdraw"))];
         match view.pending.get(self.index).map(|message| message.delivery) {
-            Some(Delivery::Queue) => says.push("s steers it".to_owned()),
-            _ => says.push("q queues it".to_owned()),
+            Some(Delivery::Queue) => says.push(format!("{} steers it", key("steer"))),
+            _ => says.push(format!("{} queues it", key("queue"))),
         }
-        says.push(if view.paused { "p lets the queue go on" } else { "p pauses the queue" }.to_owned());
+        let pauses = if view.paused { "lets the queue go on" } else { "pauses the queue" };
+        says.push(format!("{} {pauses}", key("pause")));
         says.extend(["Alt+↑↓ moves", "Space opens", "Esc back"].map(str::to_owned));
         says
     }

@@ -42,7 +42,7 @@ const KEYS: &[&str] = &[
     "ctrl+y",
     "alt+y",
     "alt+d",
-    "ctrl+z",
+    "alt+u",
     "ctrl+shift+z",
     "ctrl+a",
     "alt+r",

@@ -143,7 +143,7 @@ fn the_hint_always_says_what_enter_does_now() {
                 d.view().pending = vec![pending("p", Delivery::Queue, "later")];
                 d.press("ctrl+q");
             },
-            "Enter edits · Del withdraws · s steers it · p pauses the queue",
+            "Enter edits · Delete withdraws · s steers it · p pauses the queue",
         ),
         (
             "an edit of one",

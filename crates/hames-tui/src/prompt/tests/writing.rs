@@ -65,7 +65,7 @@ fn deleted_words_and_lines_can_be_put_back() {
     assert_eq!(desk.text(), "");
     desk.press("ctrl+y alt+y");
     assert_eq!(desk.text(), "two three");
-    desk.press("ctrl+z ctrl+z");
+    desk.press("alt+u ctrl+_");
     assert_eq!(desk.text(), "");
     desk.press("ctrl+shift+z");
     assert_eq!(desk.text(), "one two three");
@@ -192,7 +192,7 @@ fn the_editor_gets_the_whole_text_and_what_it_gives_back_is_the_draft() {
     assert!(desk.sent.is_empty(), "while the editor has it nothing is sent");
     assert!(desk.answer(ticket, Ok(Answer::Edited(Some(format!("look at {log}"))))));
     assert_eq!((desk.text(), desk.prompt.now.draft.piece().chips().len()), (format!("look at {log}"), 1));
-    desk.press("ctrl+z");
+    desk.press("alt+u");
     assert_eq!(desk.text(), format!("see {log}"));
     desk.press("ctrl+e");
     let Some(Effect::Edit(ticket, _)) = desk.effects.pop() else { panic!() };
@@ -222,7 +222,8 @@ fn every_session_has_its_own_draft_and_all_come_back_after_the_end() {
         // As a file would keep it.
         let text = serde_json::to_string(&drafts).unwrap();
         let drafts = serde_json::from_str(&text).unwrap();
-        desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts, sent: sent.clone() });
+        let (sent, folds) = (sent.clone(), Default::default());
+        desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts, sent, folds });
     }
     assert_eq!(desk.press("end").text(), "next\ntyped ", "what was typed meanwhile goes on behind it");
     desk.press("up up up");
@@ -233,7 +234,8 @@ fn every_session_has_its_own_draft_and_all_come_back_after_the_end() {
     let odd: Vec<SavedDraft> =
         serde_json::from_str(r#"[{"text":{"text":"\u0001 x \u001b[31m","pastes":[]}}]"#).unwrap();
     let spot = Spot::Folder("/home/me/work".into());
-    desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts: odd, sent });
+    let folds = Default::default();
+    desk.prompt.recall(&Recalled { spot, folder: "/home/me/work".into(), drafts: odd, sent, folds });
     desk.face.session = None;
     assert_eq!(desk.press("end").text(), " x ");
 }

@@ -206,7 +206,9 @@ fn plain(bytes: &[u8]) -> Front {
         0x7f => one(KeyCode::Backspace),
         0 => control(' '),
         byte @ 0x01..=0x1a => control(char::from(byte - 1 + b'a')),
-        byte @ 0x1c..=0x1f => control(char::from(byte - 0x1c + b'4')),
+        // Ctrl with the underscore, or with the slash.
+        0x1f => control('_'),
+        byte @ 0x1c..=0x1e => control(char::from(byte - 0x1c + b'4')),
         first => {
             let length = match first {
                 0..=0x7f => 1,

@@ -39,6 +39,8 @@ fn what_terminals_send_is_the_key_that_was_pressed() {
         ("\t", "Tab"),
         ("\x7f", "Backspace"),
         ("\x13", "Ctrl+S"),
+        ("\x1a", "Ctrl+Z"),
+        ("\x1f", "Ctrl+_"),
         ("\x1b", "Esc"),
         ("\x1b\x1b", "Esc | Esc"),
         ("\x1ba", "Alt+A"),

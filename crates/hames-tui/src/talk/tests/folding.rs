@@ -98,18 +98,6 @@ fn whoever_attaches_anywhere_sees_what_everybody_sees() {
 }
 
 #[test]
-fn a_resync_heals_from_wherever_it_begins() {
-    let all = log();
-    let durable: Vec<Envelope> = all.iter().filter(|e| e.seq.is_some()).cloned().collect();
-    for after in 0..=durable.len() as u64 {
-        let mut fold = folded(&all);
-        fold.rewind(after);
-        durable.iter().filter(|e| e.seq > Some(after)).for_each(|envelope| fold.apply(envelope));
-        assert_eq!(blocks(&fold), blocks(&folded(&all)), "after {after}");
-    }
-}
-
-#[test]
 fn a_cut_takes_the_tail_and_what_streams() {
     let mut log = session();
     log.json(json!({"type": "session.cut", "from_seq": 3, "removed": 40}));
@@ -142,21 +130,6 @@ fn unknown_and_damaged_events_break_nothing() {
         fold.apply(&one.all[0]);
     }
     assert_eq!(fold.blocks.len(), 2);
-}
-
-#[test]
-fn children_stand_in_the_log_under_their_own_names() {
-    let mut log = Log::default();
-    log.run("build", "go").step().json(json!({"type": "text.delta", "index": 0, "offset": 0, "text": "root"}));
-    log.agent = vec!["explore-1".into()];
-    log.step().json(json!({"type": "text.delta", "index": 0, "offset": 0, "text": "child"}));
-    let fold = folded(&log.all);
-    let open: Vec<_> = fold.open.blocks.iter().map(|block| block.agent.join("/")).collect();
-    assert_eq!(open, ["", "explore-1"]);
-    log.says("text", 0, "child done", 0).step_done();
-    let fold = folded(&log.all);
-    assert_eq!(fold.open.blocks.len(), 1, "the root still streams");
-    assert_eq!(fold.blocks.back().map(|block| block.agent.clone()), Some(vec!["explore-1".to_owned()]));
 }
 
 proptest! {

@@ -1,6 +1,8 @@
 //! The conversation, tested as a person sees it: events in, rows out.
 
+mod children;
 mod folding;
+mod previews;
 mod rows;
 mod screens;
 mod scrolling;

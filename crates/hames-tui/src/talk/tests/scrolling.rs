@@ -180,11 +180,46 @@ fn folds_are_kept_through_resize_scroll_and_reattach() {
         act(&mut talk, &Input::Mouse(mouse));
     }
     draw(&mut talk, 40, 15, theme());
-    talk.rewind(8);
-    let durable: Vec<Envelope> = log.all.iter().filter(|e| e.seq > Some(8)).cloned().collect();
-    talk.apply(&durable);
+    // Read anew, in pages: what was said before comes in front of the end.
+    talk.forget();
+    talk.prepend(&page(&log.all[40..], true));
+    draw(&mut talk, 80, 24, theme());
+    talk.prepend(&page(&log.all[..40], false));
     let again = text(&draw(&mut talk, 80, 200, theme())).join("\n");
     assert!(again.contains("line 15 of the file"), "{again}");
+    // In another terminal, by what the first one has kept.
+    let mut other = Talk::default();
+    other.recall_folds(&serde_json::from_value(serde_json::to_value(talk.saved_folds()).unwrap()).unwrap());
+    other.prepend(&page(&log.all, false));
+    assert_eq!(text(&draw(&mut other, 80, 200, theme())).join("\n"), again);
+    // What somebody did there meanwhile counts more.
+    let mut third = talk_of(&log);
+    act(&mut third, &plain(KeyCode::F(5)));
+    third.recall_folds(&talk.saved_folds());
+    assert!(text(&draw(&mut third, 80, 200, theme())).join("\n").contains("Then at its callers."));
+}
+
+#[test]
+fn the_reader_stays_where_they_are_when_all_is_read_anew() {
+    let log = long(400);
+    let mut talk = talk_of(&log);
+    draw(&mut talk, 80, 24, theme());
+    for _ in 0..60 {
+        act(&mut talk, &plain(KeyCode::PageUp));
+        draw(&mut talk, 80, 24, theme());
+    }
+    let before = text(&draw(&mut talk, 80, 24, theme()));
+    talk.forget();
+    let mut end = log.all.len();
+    let mut pages = 0;
+    while end > 0 && (pages == 0 || talk.wants_older()) {
+        let from = end.saturating_sub(500);
+        talk.prepend(&page(&log.all[from..end], from > 0));
+        drawn(&mut talk, 80, 24, theme());
+        (end, pages) = (from, pages + 1);
+    }
+    assert_eq!(text(&draw(&mut talk, 80, 24, theme())), before);
+    assert!(pages > 1 && end > 0, "as far back as it has to, and no further: {pages} pages");
 }
 
 #[test]
