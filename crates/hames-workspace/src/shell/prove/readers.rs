@@ -241,10 +241,16 @@ pub(super) static ROWS: &[Row] = &[
         .deep(Deep::Always(1)).runs(&["tree -L 2", "tree -a src", "tree -I target"]).refuses(&["tree -o out", "tree -a -oout .", "tree -R -H x", "tree *"]),
     special(&["find"], find::find).deep(Deep::Always(1))
         .runs(&["find . -name '*.rs'", "find src -type f -newer a -print0", "find . \\( -name a -o -name b \\) -not -path './x/*'", "find", "find ./\"$d\" -maxdepth 1",
-                "find . -size +1M -printf '%p\\n'", "find . -type d -empty", "find -L . -mtime -1"])
+                "find . -size +1M -printf '%p\\n'", "find . -type d -empty", "find -L . -mtime -1",
+                "find . -name '*.rs' -exec grep -l foo {} +", "find src lib -type f -exec head -n 3 {} \\; -print", "find -exec wc -l {} ';' -o -name a", "find . -exec git log --oneline -- {} \\;",
+                "find ./\"$d\" -exec sort {} +"])
         .refuses(&["find . -delete", "find . -exec rm {} \\;", "find . -exec touch x +", "find . -execdir x \\;", "find . -ok rm {} \\;", "find . -okdir rm {} \\;", "find . -fprint out",
                    "find . -fprint0 out", "find . -fprintf out x", "find . -fls out", "find \"$x\"", "find . $x", "find . -name $x", "find *", "find . \"$a\" \"$b\"", "find . -name a \"$x\"",
-                   "find . -type f -o -delete", "find -files0-from x -delete", "find . -nam* x"]),
+                   "find . -type f -o -delete", "find -files0-from x -delete", "find . -nam* x",
+                   "find . -exec {} \\;", "find . -exec sh -c 'rm \"$0\"' {} \\;", "find . -exec grep foo {}", "find . -exec cat {} \\; -delete", "find . -exec cat $x {} \\;", "find . -exec cat {} * +",
+                   "find . -exec env {} \\;", "find . -exec find {} -delete \\;", "find . -exec sed -n '{}' a \\;", "find . -exec sed -i s/a/b/ {} +", "find . -exec xargs rm \\;", "find . -exec cat {} + -exec rm {} +",
+                   "find . -exec sort -o {} {} \\;", "find . -exec awk 'BEGIN{}' {} \\;", "find . -exec uniq {} \\; -exec uniq a {} \\;", "find . -exec cat + \\;", "find \"$x\" -exec cat {} +",
+                   "find . -exec find . -exec rm {} \\; \\;", "find . -execdir cat {} \\;", "find . -exec tar -tf {} \\; -exec git diff --output={} \\;"]),
     options(&["fd", "fdfind"],
             "-H --hidden -I --no-ignore --no-ignore-vcs -u --unrestricted -s --case-sensitive -i --ignore-case -g --glob --regex -F --fixed-strings -a --absolute-path -L --follow -p --full-path -0 \
              --print0 -d: --max-depth: --min-depth: --exact-depth: -t: --type: -e: --extension: -E: --exclude: -S: --size: --changed-within: --changed-before: -o: --owner: -c: --color: -j: --threads: -1 --max-results: \

@@ -1,8 +1,13 @@
-//! `find`: where it begins, then an expression of tests that only look.
+//! `find`: where it begins, then an expression of tests that only look, and commands that do with whatever it finds.
 
-use super::super::judge::{Judge, Judged};
+use std::slice::Iter;
+
+use super::super::judge::{By, Judge, Judged};
 use super::super::value::Arg;
-use super::Call;
+use super::{Call, xargs};
+
+/// What stands for a path in a command that find runs.
+const MARK: &str = "{}";
 
 /// Tests and options that take one argument.
 const WITH_ARGUMENT: &str = "-name -iname -path -wholename -ipath -iwholename -regex -iregex -regextype -type -xtype -size \
@@ -15,11 +20,10 @@ const ALONE: &str = "( ) ! , -not -a -and -o -or -empty -readable -writable -exe
     -noignore_readdir_race -warn -nowarn";
 
 /// Those that change something, and how.
-const REFUSED: [(&str, &str); 11] = [
-    ("-exec", "it runs a command for what it finds"),
-    ("-execdir", "it runs a command for what it finds"),
-    ("-ok", "it runs a command for what it finds"),
-    ("-okdir", "it runs a command for what it finds"),
+const REFUSED: [(&str, &str); 10] = [
+    ("-execdir", "it runs a command in another folder"),
+    ("-ok", "it asks on a terminal"),
+    ("-okdir", "it asks on a terminal"),
     ("-delete", "it deletes what it finds"),
     ("-fprint", "it writes into a file"),
     ("-fprint0", "it writes into a file"),
@@ -33,18 +37,15 @@ fn listed(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|listed| listed == word)
 }
 
-pub(in super::super) fn find(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
+pub(in super::super) fn find(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged {
     let mut args = call.args;
     while let [first, rest @ ..] = args
         && matches!(first.known(), Some("-H" | "-L" | "-P" | "-O1" | "-O2" | "-O3"))
     {
         args = rest;
     }
-    while let [first, rest @ ..] = args
-        && !begins_expression(first)
-    {
-        args = rest;
-    }
+    let places = args.iter().take_while(|arg| !begins_expression(arg)).count();
+    let (places, args) = args.split_at(places);
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let Some(word) = arg.known() else {
@@ -52,6 +53,10 @@ pub(in super::super) fn find(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             return Err(call.refusal(arg.value.beginning(), why, "Write it out, or put ./ before a place."));
         };
         if listed(ALONE, word) {
+            continue;
+        }
+        if word == "-exec" {
+            exec(judge, call, places, &mut args)?;
             continue;
         }
         if !listed(WITH_ARGUMENT, word) && !is_newer(word) {
@@ -63,6 +68,37 @@ pub(in super::super) fn find(_: &mut Judge<'_>, call: &Call<'_>) -> Judged {
             Some(argument) if argument.value.is_single() => {}
             _ => return Err(call.refusal(word, "its argument is not one word for certain", "Quote it.")),
         }
+    }
+    Ok(())
+}
+
+/// A command that runs for what is found: it has to be harmless with every path that begins like one of the places.
+fn exec(judge: &mut Judge<'_>, call: &Call<'_>, places: &[Arg], args: &mut Iter<'_, Arg>) -> Judged {
+    let mut command: Vec<Arg> = Vec::new();
+    let many = loop {
+        let Some(arg) = args.next() else {
+            return Err(call.refusal("-exec", "its command does not end with ; or +", "End it with {} + or \\;."));
+        };
+        match arg.known() {
+            Some(";") => break false,
+            Some("+") if command.last().is_some_and(|last| last.known() == Some(MARK)) => break true,
+            Some("+") => return Err(call.refusal("+", "only {} may stand before it", "Write {} +.")),
+            Some(_) => {}
+            // It might end the command, and what follows would be read as something else.
+            None if matches!(arg.value.beginning().as_bytes(), [] | [b';' | b'+', ..]) => {
+                let why = "an argument that is not known beforehand could be the end of its command";
+                return Err(call.refusal(arg.value.beginning(), why, "Write it out."));
+            }
+            None => {}
+        }
+        command.push(arg.clone());
+    };
+    let default = [String::from(".")];
+    let places: Vec<String> = places.iter().map(|place| place.value.beginning().to_owned()).collect();
+    for place in if places.is_empty() { &default[..] } else { &places } {
+        let mut args = command.clone();
+        args.iter_mut().for_each(|arg| xargs::replace(arg, MARK, place, !many));
+        judge.run(&args, By::Program, &call.span)?;
     }
     Ok(())
 }

@@ -35,17 +35,18 @@ pub(in super::super) fn xargs(judge: &mut Judge<'_>, call: &Call<'_>) -> Judged 
     let mut args: Vec<Arg> = inner.to_vec();
     match mark {
         None => args.push(Arg::added(call.span.end)),
-        Some(mark) => args.iter_mut().for_each(|arg| replace(arg, &mark)),
+        Some(mark) => args.iter_mut().for_each(|arg| replace(arg, &mark, "", true)),
     }
     judge.run(&args, By::Program, &call.span)
 }
 
-/// What an argument is when lines of the input take the place of a mark.
-fn replace(arg: &mut Arg, mark: &str) {
+/// What an argument is when something takes the place of a mark in it that begins like this and, without `single`, may
+/// be many.
+pub(super) fn replace(arg: &mut Arg, mark: &str, beginning: &str, single: bool) {
     let text = arg.value.beginning();
     if let Some(at) = text.find(mark) {
-        let prefix = text[..at].to_owned();
-        let single = arg.value.is_single();
+        let prefix = text[..at].to_owned() + beginning;
+        let single = single && arg.value.is_single();
         arg.value = if prefix.is_empty() { Value::Any { single } } else { Value::Begins { prefix, single } };
         arg.whole = false;
     } else if arg.known().is_none() {
@@ -54,7 +55,8 @@ fn replace(arg: &mut Arg, mark: &str) {
     }
     for path in &mut arg.paths {
         if let Some(at) = path.text.find(mark) {
-            *path = PathText { text: path.text[..at].to_owned(), home: path.home, open: true };
+            let text = path.text[..at].to_owned() + beginning;
+            *path = PathText { text, home: path.home, open: true };
         }
     }
 }
