@@ -52,7 +52,12 @@ fn a_killed_server_loses_nothing_it_answered_for_and_does_nothing_twice() {
         });
         // Messages go on until the connection breaks.
         wait(async {
-            let client = client(&user).await;
+            let client = match finder(&user).connect().await {
+                Ok(found) => found.client,
+                // The blow came first.
+                Err(ClientError::Unreachable { .. }) => return,
+                Err(error) => panic!("kill {kill}: {error}"),
+            };
             loop {
                 sent += 1;
                 let key = format!("message-{sent}");
