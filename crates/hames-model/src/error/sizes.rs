@@ -61,6 +61,28 @@ const WINDOW: &[&str] = &[
     "prompt has {asked} tokens…context size is {limit}",
     "limit of {limit} tokens…resulted in {asked} tokens",
     "tokens ({asked}) exceeded this model context window limit ({limit}",
+    "maximum context length is {limit} tokens…resulted in over {asked} tokens",
+    "prompt_tokens ({asked}) must be less than max_seq_len ({limit}",
+    // What was asked for, and then what it is too much for; what is too much by so many tokens names no window.
+    "exceeds…by {excess} tokens",
+    "exceed…by {excess} tokens",
+    "length {asked} is greater than max_seq_len {limit}",
+    "length {asked} is greater than the maximum…{limit}",
+    "length {asked} exceeds maximum…{limit}",
+    "length {asked} exceeds the maximum…{limit}",
+    "length {asked} exceeds the limit of {limit}",
+    "length ({asked}) exceeds maximum…{limit}",
+    "length ({asked}) exceeds the maximum…{limit}",
+    "length of {asked} exceeds maximum…{limit}",
+    "length of {asked} exceeds the maximum…{limit}",
+    "length of {asked} exceeds the limit of {limit}",
+    "length of {asked} tokens exceeds the maximum…{limit}",
+    "{asked} tokens, which exceeds the maximum…{limit}",
+    "{asked} tokens, which exceeds the limit of {limit}",
+    "{asked} tokens, which is more than the…{limit}",
+    "{asked} tokens exceeds the maximum…{limit}",
+    "{asked} tokens exceed the maximum…{limit}",
+    "{asked} tokens exceed the limit of {limit}",
     "{asked} tokens > {limit}",
     "{asked} > {limit}",
 ];
@@ -86,6 +108,7 @@ const WINDOW_ALONE: &[&str] = &[
     "limit of {limit} tokens",
     "maximum of {limit} tokens",
     "max size: {limit} tokens",
+    "model token limit: {limit}",
 ];
 
 /// Wordings that name what was asked for alone.

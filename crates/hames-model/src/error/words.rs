@@ -409,7 +409,12 @@ pub(crate) const OVERFLOW_WORDS: &[&str] = &[
     "maximum supported sequence length",
     "max message tokens",
     "prompt tokens too long",
+    "prompt_tokens (",
+    "max_seq_len",
     "最大长度",
+    "上下文长度",
+    "上下文窗口",
+    "超长",
 ];
 /// The body of the request is more than a server or a proxy takes in.
 pub(crate) const BODY_WORDS: &[&str] = &[
