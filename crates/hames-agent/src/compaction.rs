@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use hames_context::{
     Budget, Carried, Decision, Deterministic, Moment, PinRefused, Plan, Policy, PruneThenSummarize, Ready, Refused,
-    Strategy, SummaryRequest, Terms, Window,
+    Strategy, SummaryAnswer, SummaryRequest, Terms, Window,
 };
 use hames_protocol::{
     CompactionSettings, CompactionStrategy, ErrorClass, Event, Failure, ModelClient, PinTarget, WindowPreview,
@@ -54,7 +54,7 @@ pub struct Compaction {
     pub context_window: Option<u64>,
     /// The model that writes documents; the agent's own where absent.
     pub summary_model: Option<Box<dyn ModelClient>>,
-    /// In place of the policy's trigger.
+    /// In place of the policy's trigger, where it happens by itself at all.
     pub should_compact: Option<ShouldCompact>,
     /// Adds to what the author of a document is told.
     pub on_compaction: Option<OnCompaction>,
@@ -70,7 +70,7 @@ impl Compaction {
         };
         let default = Policy::default();
         let (trigger, landing) = settings.marks();
-        let policy = Policy { auto: settings.auto.unwrap_or(default.auto), trigger, landing, strategy };
+        let policy = Policy { auto: settings.auto.unwrap_or(default.auto), trigger, landing, strategy, ..default };
         Self { policy, ..Self::default() }
     }
 }
@@ -153,9 +153,14 @@ impl Agent {
             let window = self.compacting.author_limit.map_or(window, |limit| limit.min(window));
             Budget { window, wanted_output: output.min(self.wanted_output) }
         });
+        let mut policy = self.compacting.config.policy.clone();
+        if self.compacting.config.should_compact.is_some() {
+            // Where somebody else judges, only what no longer fits is tidied without being asked.
+            policy.trigger_tokens = Some(u64::MAX);
+        }
         Terms {
             ratio: measured.max(self.compacting.stated_ratio),
-            policy: self.compacting.config.policy.clone(),
+            policy,
             summary_budget,
             prompt_tokens: author::prompt_tokens(),
             ..Terms::new(budget, self.head_tokens)
@@ -183,10 +188,13 @@ impl Agent {
 
     /// The moment, by the caller's own judgement where it has one: then the policy's trigger says nothing.
     fn judged(&mut self, folds: &Folds, moment: Moment) -> Moment {
-        let Some(should_compact) = self.compacting.config.should_compact.clone() else { return moment };
-        self.sync(folds);
         let by_itself = matches!(moment, Moment::BeforeRequest | Moment::AtBoundary | Moment::AfterResponse);
-        if by_itself && should_compact(&self.fill(folds)) { Moment::Overflow } else { moment }
+        let judge = self.compacting.config.should_compact.clone();
+        let Some(should_compact) = judge.filter(|_| by_itself && self.compacting.config.policy.auto) else {
+            return moment;
+        };
+        self.sync(folds);
+        if should_compact(&self.fill(folds)) { Moment::Judged } else { moment }
     }
 
     /// Plans and performs until something can be sent, or nothing need be done.
@@ -204,8 +212,8 @@ impl Agent {
                         // It is done once. What is asked for by hand is over with it.
                         match now {
                             Moment::Manual => return Ok(Planned::Nothing),
-                            Moment::Overflow if moment == Moment::AfterResponse => now = moment,
-                            Moment::Overflow => now = Moment::AtBoundary,
+                            Moment::Overflow | Moment::Judged if moment == Moment::AfterResponse => now = moment,
+                            Moment::Overflow | Moment::Judged => now = Moment::AtBoundary,
                             _ => {}
                         }
                     }
@@ -213,6 +221,11 @@ impl Agent {
                 }
                 Plan::Summarise(request) => match self.write_document(cx, &request).await? {
                     Answered::Document(answer) => self.compacting.window.resume(answer),
+                    // Whoever asks for a document by hand wants one: without it nothing is changed.
+                    Answered::Failed(failure) if now == Moment::Manual && !request.compress => {
+                        return Ok(Planned::Refused(no_document(failure)));
+                    }
+                    Answered::Failed(failure) => self.compacting.window.resume(SummaryAnswer::Failed(failure.message)),
                     Answered::TooLong => self.next_plan(&cx.folds, now),
                     Answered::Cut => return Ok(Planned::Cut),
                 },
@@ -259,6 +272,15 @@ impl Agent {
         let others = self.compacting.window.pinned_by_people();
         PinRoom::new(move |texts| terms.check_texts(texts, others).map_err(|refused| refused.to_string()))
     }
+}
+
+fn no_document(failure: Failure) -> Failure {
+    let message = format!(
+        "No document could be written, and nothing has changed. {} A compaction without a model is the strategy \
+         \"deterministic\".",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 /// Keeps what a decision wants kept and records it. Whether it was a compaction.

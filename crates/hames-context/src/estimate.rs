@@ -1,6 +1,7 @@
-//! Estimating tokens without a tokenizer: four ASCII characters to a token, one token for every other character.
+//! Estimating tokens without a tokenizer: four ASCII characters to a token, one token for every other UTF-16 unit: one for
+//! a character, two for an emoji and whatever else lies beyond the basic plane.
 //!
-//! It errs upwards for CJK and emoji, which is the safe side: an underestimate is what kills a session.
+//! It errs upwards for CJK, which is the safe side: an underestimate is what kills a session.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub fn estimate_tokens(text: &str) -> u64 {
         (bytes.len() as u64, 0)
     } else {
         let count = |is: fn(u8) -> bool| bytes.iter().filter(|byte| is(**byte)).count() as u64;
-        (count(|byte| byte < 0x80), count(|byte| byte >= 0xc0))
+        (count(|byte| byte < 0x80), count(|byte| byte >= 0xc0) + count(|byte| byte >= 0xf0))
     };
     ascii.div_ceil(ASCII_PER_TOKEN) + other
 }
@@ -51,7 +52,10 @@ pub fn estimate_item(item: &Item) -> u64 {
             let calls: u64 = answer
                 .calls
                 .iter()
-                .map(|c| estimate_tokens(&c.name) + estimate_tokens(&c.arguments) + MESSAGE_OVERHEAD)
+                .map(|c| {
+                    let extra = c.extra.as_deref().map_or(0, estimate_tokens);
+                    estimate_tokens(&c.name) + estimate_tokens(&c.arguments) + extra + MESSAGE_OVERHEAD
+                })
                 .sum();
             estimate_tokens(&answer.text) + reasoning + calls
         }
@@ -88,7 +92,7 @@ impl Estimator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hames_protocol::{ToolItem, UserItem};
+    use hames_protocol::{AssistantItem, CallItem, Label, ReasoningBlock, ToolItem, ToolSpec, UserItem};
     use proptest::prelude::*;
 
     fn user(text: &str) -> Arc<Item> {
@@ -96,10 +100,18 @@ mod tests {
     }
 
     #[test]
-    fn every_character_beyond_ascii_counts_as_a_token() {
-        for (text, tokens) in
-            [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("é", 1), ("漢字です", 4), ("a漢", 2), ("🙂🙂", 2)]
-        {
+    fn every_unit_beyond_ascii_counts_as_a_token() {
+        for (text, tokens) in [
+            ("", 0),
+            ("a", 1),
+            ("abcd", 1),
+            ("abcde", 2),
+            ("é", 1),
+            ("漢字です", 4),
+            ("a漢", 2),
+            ("🙂🙂", 4),
+            ("𠮷", 2),
+        ] {
             assert_eq!(estimate_tokens(text), tokens, "{text}");
         }
     }
@@ -126,6 +138,45 @@ mod tests {
             for of_result in [false, true] {
                 assert_eq!(cost(bytes, of_result), IMAGE_TOKENS + 2 * MESSAGE_OVERHEAD);
             }
+        }
+    }
+
+    #[test]
+    fn everything_that_a_request_carries_is_counted() {
+        let long = "x".repeat(4_000);
+        let head = |description: &str, parameters: &str| {
+            let tool = ToolSpec {
+                name: "Read".into(),
+                description: description.into(),
+                parameters: serde_json::json!({"type": "object", "description": parameters}),
+            };
+            estimate_head(&Head { tools: vec![tool], system: "Be brief.".into() })
+        };
+        assert_eq!(head(&long, "") - head("", ""), 1_000);
+        assert_eq!(head("", &long) - head("", ""), 1_000);
+        let answer = |arguments: &str, extra: Option<&str>, thought: &str, block: &str| {
+            let call = CallItem {
+                call_id: "c".into(),
+                provider_id: "c".into(),
+                name: "Read".into(),
+                arguments: arguments.into(),
+                input: None,
+                label: Label::default(),
+                extra: extra.map(str::to_owned),
+            };
+            let reasoning =
+                ReasoningBlock { text: thought.into(), blocks: vec![block.into()], ..ReasoningBlock::default() };
+            let item = AssistantItem { calls: vec![call], reasoning: vec![reasoning], ..AssistantItem::default() };
+            estimate_item(&Item::Assistant(item))
+        };
+        let bare = answer("", None, "", "");
+        for (whole, what) in [
+            (answer(&long, None, "", ""), "arguments"),
+            (answer("", Some(&long), "", ""), "what goes back with a call"),
+            (answer("", None, &long, ""), "reasoning"),
+            (answer("", None, "", &long), "opaque reasoning"),
+        ] {
+            assert_eq!(whole - bare, 1_000, "{what}");
         }
     }
 

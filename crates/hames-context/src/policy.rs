@@ -18,6 +18,8 @@ pub struct Policy {
     pub auto: bool,
     /// Percent of the usable window at which it begins.
     pub trigger: u8,
+    /// Tokens of a request, as the provider counts them, at which it begins in place of that percentage.
+    pub trigger_tokens: Option<u64>,
     /// Percent of the usable window that stays verbatim; 0 keeps only the last complete turn.
     pub landing: u8,
     /// How.
@@ -26,7 +28,13 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { auto: true, trigger: DEFAULT_TRIGGER, landing: DEFAULT_LANDING, strategy: Arc::new(Carried) }
+        Self {
+            auto: true,
+            trigger: DEFAULT_TRIGGER,
+            trigger_tokens: None,
+            landing: DEFAULT_LANDING,
+            strategy: Arc::new(Carried),
+        }
     }
 }
 
@@ -82,20 +90,30 @@ pub(crate) struct Limits {
     pub(crate) hard: u64,
     /// What messages may have at most.
     pub(crate) room: u64,
-    /// What stays verbatim.
+    /// What stays verbatim where the window begins anew.
     pub(crate) keep: u64,
     /// A message with more than this is sent in part.
     pub(crate) message: u64,
     /// All pins together.
     pub(crate) pins: u64,
+    /// What stays where results only become stubs.
+    pub(crate) keep_tidied: u64,
     /// A document.
     pub(crate) document: u64,
+    /// A document that a model writes: its answer may be no longer.
+    pub(crate) written: u64,
 }
 
 /// Estimated tokens that messages need at least: less holds no message, no document and no answer to it.
 const MIN_ROOM: u64 = 320;
 /// The share of the messages' room below which no trigger lies, however much of the window tools and system text take.
 const LEAST_SPAN: u64 = 4;
+/// The part of the way from the head to the trigger that may stay verbatim, in quarters: what leaves has to be worth it.
+const MOST_KEPT: u64 = 3;
+/// The part of its answer that an author is asked to fill, in quarters: it may think before it writes, and overshoot.
+const WRITTEN: u64 = 3;
+/// A document shorter than this says nothing.
+const LEAST_WRITTEN: u64 = 64;
 /// Percent of the usable window that pins may have.
 const PIN_PERCENT: u64 = 15;
 
@@ -109,8 +127,11 @@ impl Limits {
         let usable = measured(terms.budget.usable());
         let hard = measured(terms.budget.most_input());
         let room = hard.saturating_sub(head);
-        let trigger = percent(usable, policy.trigger.into()).max(head + room / LEAST_SPAN).min(hard);
+        let begins = policy.trigger_tokens.map_or(percent(usable, policy.trigger.into()), measured);
+        let trigger = begins.max(head + room / LEAST_SPAN).min(hard);
         let span = trigger.saturating_sub(head);
+        let keep = percent(usable, policy.landing.into()).min(span / 4 * MOST_KEPT);
+        let author = terms.summary_budget.unwrap_or(terms.budget);
         Self {
             head,
             usable,
@@ -118,10 +139,20 @@ impl Limits {
             low: head + span * 5 / 8,
             hard,
             room,
-            keep: percent(usable, policy.landing.into()).min(room / 3).min(span / 2),
+            keep,
+            keep_tidied: keep.min(room / 3).min(span / 2),
             message: (usable / 2).min(room / 2),
             pins: percent(usable, PIN_PERCENT),
             document: room / 6,
+            written: (measured(author.reserve()) / 4 * WRITTEN).max(LEAST_WRITTEN),
+        }
+    }
+
+    /// The fill at which a window is tidied, in percent of what is usable: what the landing point lies below.
+    pub(crate) fn trigger_percent(&self, policy: &Policy) -> u8 {
+        match policy.trigger_tokens {
+            None => policy.clamped().trigger,
+            Some(_) => u8::try_from(self.trigger.saturating_mul(100) / self.usable.max(1)).unwrap_or(100).min(100),
         }
     }
 

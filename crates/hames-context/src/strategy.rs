@@ -17,6 +17,8 @@ pub enum Moment {
     AtBoundary,
     /// After a run.
     AfterResponse,
+    /// The caller's own judgement says that it is time, before a request, between steps or after a run.
+    Judged,
     /// A person or a program asked for it.
     Manual,
     /// A provider refused the request as too large; the budget's window says by now what it takes, or less than was sent.
@@ -29,7 +31,7 @@ impl Moment {
         match self {
             Moment::Manual => "manual",
             Moment::Overflow => "overflow",
-            Moment::BeforeRequest | Moment::AtBoundary | Moment::AfterResponse => "threshold",
+            Moment::BeforeRequest | Moment::AtBoundary | Moment::AfterResponse | Moment::Judged => "threshold",
         }
     }
 }
@@ -81,8 +83,11 @@ pub struct Situation<'a> {
     pub low: u64,
     /// The window less what is kept for the answer.
     pub usable: u64,
-    /// What stays verbatim, by the policy.
+    /// What stays verbatim where the window begins anew, by the policy.
     pub keep: u64,
+    /// What stays as it is where results become stubs and exchanges leave: less than `keep` where that is so much that
+    /// hardly anything would be gained.
+    pub keep_tidied: u64,
     pub(crate) window: &'a Window,
 }
 
@@ -130,7 +135,7 @@ impl Strategy for Carried {
         if s.moment == Moment::Manual && checkpoint.moves_window {
             return Choice::Checkpoint(checkpoint, Author::Carried);
         }
-        for sketch in [s.masked(s.keep), s.retired(s.keep, false)] {
+        for sketch in [s.masked(s.keep_tidied), s.retired(s.keep_tidied, false)] {
             if sketch.tokens_after <= s.low && sketch.tokens_after < s.fill {
                 return Choice::Tidy(sketch);
             }
@@ -153,7 +158,7 @@ impl Strategy for Deterministic {
         if s.moment == Moment::Manual && checkpoint.moves_window {
             return Choice::Checkpoint(checkpoint, Author::Rolled);
         }
-        for sketch in [s.masked(s.keep), s.retired(s.keep, false), s.retired(s.keep, true)] {
+        for sketch in [s.masked(s.keep_tidied), s.retired(s.keep_tidied, false), s.retired(s.keep_tidied, true)] {
             if sketch.tokens_after <= s.low && sketch.tokens_after < s.fill {
                 return Choice::Tidy(sketch);
             }

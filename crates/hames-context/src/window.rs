@@ -117,6 +117,10 @@ impl Window {
             self.pinned =
                 if state.pins.is_empty() { Vec::new() } else { (0..self.entries.len()).filter(is_pinned).collect() };
         }
+        self.fitted = self.view.has_images.then(|| self.images.fit(self.view.items.clone()));
+        if let Some(fitted) = &self.fitted {
+            self.view.leave_out_images(&mut self.entries, fitted);
+        }
     }
 
     /// Carries what the newest entry says of its step to the rest of it, and the other way.
@@ -162,12 +166,8 @@ impl Window {
         self.view.tokens
     }
 
-    /// Leaves out the images there is no room for, and holds what would be sent against the rules of the wire.
+    /// Holds what would be sent against the rules of the wire.
     fn check(&mut self) -> Result<(), RuleBroken> {
-        self.fitted = match self.view.has_images {
-            true => Some(self.images.fit(self.view.items.clone())),
-            false => None,
-        };
         self.rules.check(self.fitted.as_deref().unwrap_or(&self.view.items))
     }
 }

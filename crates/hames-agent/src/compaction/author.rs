@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use hames_context::{SummaryAnswer, SummaryRequest, estimate_tokens};
 use hames_protocol::{
-    CompactionAsked, Completion, ErrorClass, Failure, Head, Item, ModelClient, Part, RequestOptions, Todo, TodoStatus,
-    UserItem,
+    CompactionAsked, Completion, ErrorClass, Failure, Head, Item, ModelClient, Part, RequestOptions, ThinkingLevel,
+    Todo, TodoStatus, UserItem,
 };
 
 use crate::Agent;
@@ -35,6 +35,8 @@ const TODO_BYTES: usize = 1_200;
 pub(super) enum Answered {
     /// An answer, or that there is none.
     Document(SummaryAnswer),
+    /// None could be had, and why.
+    Failed(Failure),
     /// It was more than the author can read; a plan made now asks for less.
     TooLong,
     /// A person or a message came in between.
@@ -74,32 +76,36 @@ impl Agent {
         let text = question(request, more.as_deref());
         let estimate = estimate_tokens(&text) + prompt_tokens();
         let items = [Arc::new(Item::User(UserItem { parts: vec![Part::text(text)], ..UserItem::default() }))];
-        let options = RequestOptions {
+        let mut options = RequestOptions {
             max_output_tokens: Some(request.max_output_tokens),
             thinking: self.options.thinking,
             ..RequestOptions::default()
         };
-        let cut = cx.cut();
-        let asked = tokio::select! {
-            biased;
-            _ = cut => return Ok(Answered::Cut),
-            asked = self.ask_author(&head, &items, &options) => asked,
+        let asked = loop {
+            let cut = cx.cut();
+            let asked = tokio::select! {
+                biased;
+                _ = cut => return Ok(Answered::Cut),
+                asked = self.ask_author(&head, &items, &options) => asked,
+            };
+            cx.emit.record(vec![self.cost(&asked, request.compress).into()]).await?;
+            if !only_thought(&asked) || options.thinking == Some(ThinkingLevel::Off) {
+                break asked;
+            }
+            options.thinking = Some(ThinkingLevel::Off);
         };
-        cx.emit.record(vec![self.cost(&asked, request.compress).into()]).await?;
-        match asked.failure {
-            None if !asked.text.trim().is_empty() => {
-                Ok(Answered::Document(SummaryAnswer::Text(without_todos(&asked.text).to_owned())))
-            }
-            None => Ok(Answered::Document(SummaryAnswer::Failed("the answer was empty".into()))),
+        let is_cut = is_at_its_limit(&asked);
+        let text = without_todos(&asked.text);
+        let answer = match asked.failure {
             Some(failure) if failure.class == ErrorClass::ContextOverflow => {
-                self.read_less(cx, failure, estimate).await
+                return self.read_less(cx, failure, estimate).await;
             }
-            // What had come before it broke off is worth more than nothing.
-            Some(_) if !asked.text.trim().is_empty() && asked.finish_reason.as_deref() == Some("length") => {
-                Ok(Answered::Document(SummaryAnswer::Text(asked.text)))
-            }
-            Some(failure) => Ok(Answered::Document(SummaryAnswer::Failed(failure.message))),
-        }
+            _ if is_cut && !text.is_empty() => SummaryAnswer::Cut(text.to_owned()),
+            Some(failure) => return Ok(Answered::Failed(failure)),
+            None if text.is_empty() => return Ok(Answered::Failed(empty())),
+            None => SummaryAnswer::Text(text.to_owned()),
+        };
+        Ok(Answered::Document(answer))
     }
 
     /// One answer, asked for again where that may help. Dropping it leaves the request.
@@ -153,6 +159,19 @@ impl Agent {
         self.compacting.author_limit = Some(limit);
         Ok(Answered::TooLong)
     }
+}
+
+fn empty() -> Failure {
+    Failure::new(ErrorClass::StreamIncomplete, "The model's answer was empty. Try again, or set another summary model.")
+}
+
+fn is_at_its_limit(asked: &Completion) -> bool {
+    asked.finish_reason.as_deref() == Some("length")
+}
+
+/// Whether the author came to the end of its answer before it wrote anything.
+fn only_thought(asked: &Completion) -> bool {
+    is_at_its_limit(asked) && asked.text.trim().is_empty() && !asked.reasoning.is_empty()
 }
 
 /// What the author is given.

@@ -87,7 +87,7 @@ impl Repetition {
     pub(super) fn feed_at(&mut self, piece: &str, at: u64) {
         let ascii = piece.bytes().filter(u8::is_ascii).count() as u64;
         self.ascii += ascii;
-        self.other += piece.bytes().filter(|byte| *byte >= 0xc0).count() as u64;
+        self.other += piece.bytes().map(|byte| u64::from(byte >= 0xc0) + u64::from(byte >= 0xf0)).sum::<u64>();
         let mut words = std::mem::take(&mut self.words);
         words.at = at;
         for part in piece.split_inclusive('\n') {

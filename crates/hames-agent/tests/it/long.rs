@@ -164,7 +164,7 @@ async fn a_session_whose_window_is_thought_larger_learns_it_by_one_more_request(
             }));
             let states_it =
                 matches!(words, TooLong::Sum | TooLong::AnswerFirst | TooLong::InputOnly | TooLong::Members);
-            assert!(longest_row(&saw) <= if states_it { 1 } else { 2 }, "{window} {words:?}");
+            assert!(longest_row(&saw) <= 1, "{window} {words:?}");
             assert!(!states_it || refused <= 2, "{window} {words:?}: {refused} refused");
         }
     }

@@ -83,8 +83,8 @@ async fn no_boundary_of_any_compaction_parts_a_call_from_its_result() {
         });
         let policy = Policy { landing, auto: false, ..Policy::default() };
         let (mut hames, provider) = over(script, 32_000, 900, policy).await;
-        for round in 0..3 {
-            for turn in 0..2 {
+        for round in 0..4 {
+            for turn in 0..3 {
                 says(&mut hames, &format!("look {round} {turn}")).await;
             }
             compact(&mut hames).await;

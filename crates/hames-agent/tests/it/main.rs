@@ -14,6 +14,7 @@ mod learned;
 mod limits;
 mod long;
 mod long_cases;
+mod long_moments;
 mod open_step;
 mod order;
 mod overflow;

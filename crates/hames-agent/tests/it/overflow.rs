@@ -138,6 +138,36 @@ async fn a_vague_refusal_and_an_empty_answer_count_as_an_overflow_near_the_limit
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_same_refusal_for_the_rate_twice_counts_as_an_overflow_near_the_limit_only() {
+    let busy = || {
+        let failure = Failure::new(ErrorClass::RateLimit, "The provider limits the rate of requests.").retryable();
+        Reply::refused(Failure {
+            status: Some(429),
+            provider_message: Some("Resource has been exhausted.".into()),
+            ..failure
+        })
+    };
+    // Far from it, waiting is what helps.
+    let mut hames = with_history(128_000, [busy(), busy(), Reply::text("Done.")]).await;
+    ended(&hames.run("go on").await, RunResult::Complete, 0);
+    assert_eq!(kinds(&hames).join(" "), "step.start retry retry step.done");
+    // Near it, the second says that no waiting will.
+    let mut hames = with_turns(14, 128_000, []).await;
+    hames.agent = hames.agent.compacting(hames_agent::Compaction {
+        context_window: Some(8_100),
+        policy: hames_context::Policy { auto: false, ..Default::default() },
+        ..Default::default()
+    });
+    [busy(), busy(), Reply::text("What was said."), Reply::text("Done.")]
+        .into_iter()
+        .for_each(|reply| hames.model.push(reply));
+    ended(&hames.run(&format!("go on {}", "word ".repeat(30))).await, RunResult::Complete, 0);
+    let kinds = kinds(&hames).join(" ");
+    assert!(kinds.starts_with("step.start retry step.done window.limited compaction.start"), "{kinds}");
+    assert!(kinds.ends_with("compaction.done retry step.start step.done"), "{kinds}");
+}
+
 #[tokio::test]
 async fn a_refused_step_does_not_use_up_the_step_limit() {
     let mut setup = Setup::new([Reply::refused(too_long(Some(2_048), Some(4_296), Some(200))), Reply::text("Done.")]);

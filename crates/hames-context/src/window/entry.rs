@@ -36,6 +36,8 @@ pub(crate) struct Entry {
     pub(crate) named: u64,
     /// Of a result, what the call is called.
     pub(crate) label: Label,
+    /// Whether its images are left out of what is sent.
+    pub(crate) is_without_images: bool,
     /// Whether it, or something of its step, is pinned.
     pub(crate) pinned: bool,
     /// Whether it says what can be done or how.
@@ -59,6 +61,7 @@ impl Entry {
             stub: 0,
             named: names(item),
             label,
+            is_without_images: false,
             pinned: false,
             capability: matches!(item.as_ref(), Item::Tool(result) if result.capability),
             of_capability: false,

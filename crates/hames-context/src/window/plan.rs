@@ -102,6 +102,8 @@ pub(crate) struct Pending {
     pub(crate) ceiling: u64,
     pub(crate) before: u64,
     pub(crate) moment: Moment,
+    /// Whether the answer ran into its limit once.
+    pub(crate) was_cut: bool,
 }
 
 impl Window {
@@ -116,7 +118,7 @@ impl Window {
             return Plan::Decide(Box::new(decision));
         }
         let fill = self.fill();
-        let is_asked = matches!(moment, Moment::Manual | Moment::Overflow);
+        let is_asked = matches!(moment, Moment::Manual | Moment::Overflow | Moment::Judged);
         let due = is_asked || fill > self.limits.hard || (terms.policy.auto && fill >= self.due_at());
         if !due {
             return self.at_rest(moment, terms);
@@ -166,6 +168,7 @@ impl Window {
             low: self.limits.low,
             usable: self.limits.usable,
             keep: self.limits.keep,
+            keep_tidied: self.limits.keep_tidied,
             window: self,
         };
         let choice = terms.policy.strategy.choose(&situation);
@@ -269,14 +272,14 @@ impl Window {
                     previous,
                     span,
                     compress: false,
-                    target_tokens: shape.document,
+                    target_tokens: shape.document.min(self.limits.written),
                     max_output_tokens: budget.reserve().max(1),
                     span_tokens: readable.tokens,
                     items: readable.items,
                     deferred: readable.deferred,
                 };
-                self.pending =
-                    Some(Pending { shape, request: request.clone(), ceiling: readable.ceiling, before, moment });
+                let (ceiling, was_cut) = (readable.ceiling, false);
+                self.pending = Some(Pending { shape, request: request.clone(), ceiling, before, moment, was_cut });
                 Plan::Summarise(Box::new(request))
             }
         }
@@ -286,18 +289,27 @@ impl Window {
     pub fn resume(&mut self, answer: SummaryAnswer) -> Plan {
         let Some(pending) = self.pending.take() else { return Plan::Nothing };
         let text = match answer {
-            SummaryAnswer::Text(text) if !text.trim().is_empty() => text.trim().to_owned(),
+            // What is missing at its end is what comes next: a shorter one is whole.
+            SummaryAnswer::Cut(_) if !pending.request.compress && !pending.was_cut => {
+                let target_tokens = (pending.request.target_tokens / 2).max(1);
+                let request = SummaryRequest { events: Vec::new(), target_tokens, ..pending.request.clone() };
+                self.pending = Some(Pending { request: request.clone(), was_cut: true, ..pending });
+                return Plan::Summarise(Box::new(request));
+            }
+            SummaryAnswer::Text(text) | SummaryAnswer::Cut(text) if !text.trim().is_empty() => text.trim().to_owned(),
             // A second pass that failed leaves the first one's words.
             _ if pending.request.compress => pending.request.span.clone(),
             _ => return self.trimmed(pending.shape, pending.before, pending.moment),
         };
         let target = pending.request.target_tokens;
-        if estimate_tokens(&text) * 100 > target * OVERSHOT && !pending.request.compress {
+        if estimate_tokens(&text) * 100 > target * OVERSHOT && !pending.request.compress && !pending.was_cut {
             let request = SummaryRequest { events: Vec::new(), span: text, compress: true, ..pending.request.clone() };
             self.pending = Some(Pending { request: request.clone(), ..pending });
             return Plan::Summarise(Box::new(request));
         }
-        let document = words::clip_tokens(&text, (target * OVERSHOT / 100).min(self.limits.document));
+        // What was cut twice is as long as its author can write.
+        let most = if pending.was_cut { self.limits.document } else { target * OVERSHOT / 100 };
+        let document = words::clip_tokens(&text, most.min(self.limits.document));
         let request = &pending.request;
         let numbers = (request.span_tokens, pending.ceiling);
         self.concluded(

@@ -29,7 +29,7 @@ impl Window {
             sum.add(item.tokens.saturating_sub(item.sent_tokens), item.bytes.saturating_sub(item.sent_bytes));
         }
         let mut sent = ReportSum::default();
-        self.view.items.iter().for_each(|item| sent.add(estimate_item(item), bytes_of(item)));
+        self.items().iter().for_each(|item| sent.add(estimate_item(item), bytes_of(item)));
         WindowReport {
             strategy: terms.policy.strategy.name().to_owned(),
             budget: self.budget(terms),
@@ -153,6 +153,7 @@ impl Window {
             low: limits.low,
             usable: limits.usable,
             keep: limits.keep,
+            keep_tidied: limits.keep_tidied,
             window: self,
         };
         let (shape, stage) = match terms.policy.strategy.choose(&situation) {
@@ -178,7 +179,7 @@ impl Window {
             kept: counted(kept),
             leaving: (from - self.view.first) as u64,
             floor_percent: u8::try_from(floor * 100 / limits.usable.max(1)).unwrap_or(100).min(100),
-            ceiling_percent: terms.policy.clamped().trigger - 1,
+            ceiling_percent: limits.trigger_percent(&terms.policy).saturating_sub(1),
             document: counted(limits.document),
         }
     }
@@ -244,7 +245,9 @@ fn bytes_of(item: &Item) -> u64 {
     let bytes = match item {
         Item::User(user) => parts(&user.parts) + user.note.as_deref().map_or(0, str::len),
         Item::Assistant(answer) => {
-            let calls: usize = answer.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+            let extra = |extra: &Option<String>| extra.as_ref().map_or(0, String::len);
+            let calls: usize =
+                answer.calls.iter().map(|call| call.name.len() + call.arguments.len() + extra(&call.extra)).sum();
             let thoughts = answer
                 .reasoning
                 .iter()

@@ -7,6 +7,8 @@ const DIGEST_TOKENS: u64 = 260;
 const DIGEST_WORDS: u64 = 44;
 /// Estimated tokens of the words around document and pins.
 const OPENING_TOKENS: u64 = 70;
+/// Of the words behind a message whose work left.
+const UNDER_WAY_TOKENS: u64 = 36;
 /// And around each pin.
 const PIN_TOKENS: u64 = 4;
 
@@ -56,7 +58,8 @@ impl Window {
         }
         let held: u64 = shape.held.iter().filter_map(|at| self.entries.get(*at)).map(|entry| self.cost(entry)).sum();
         let pins: u64 = self.pin_tokens_before(shape.cut, &shape.held);
-        OPENING_TOKENS + shape.document + pins.min(shape.pins.unwrap_or(u64::MAX)) + held
+        let under_way = if shape.cut < self.entries.len() { 0 } else { UNDER_WAY_TOKENS };
+        OPENING_TOKENS + shape.document + pins.min(shape.pins.unwrap_or(u64::MAX)) + held + under_way
     }
 
     /// What pins before an entry would have in an opening.

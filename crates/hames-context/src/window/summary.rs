@@ -13,6 +13,8 @@ use crate::estimate_tokens;
 const EXCERPT: usize = 280;
 /// Of an error: what went wrong is worth more.
 const ERROR_EXCERPT: usize = 600;
+/// Estimated tokens of a step from which on a part of it is worth reading.
+const LEAST_READ: u64 = 64;
 
 /// Asks for a document. The agent wraps it in words, asks the model, and hands the answer to [`Window::resume`].
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +45,8 @@ pub struct SummaryRequest {
 pub enum SummaryAnswer {
     /// A document.
     Text(String),
+    /// The beginning of one: the author came to the end of what its answer may have.
+    Cut(String),
     /// None, for this reason.
     Failed(String),
 }
@@ -57,8 +61,8 @@ pub(crate) struct Readable {
 }
 
 impl Window {
-    /// The newest part of what is before a cut that the author can read, as text; nothing where not even the last step
-    /// can be.
+    /// The newest part of what is before a cut that the author can read, as text: of a last step that is too much alone,
+    /// beginning and end. Nothing where the author can read nothing at all.
     pub(crate) fn readable(&self, cut: usize, held: &[usize], previous: u64, ceiling: u64) -> Option<Readable> {
         let first = self.view.first;
         let mut earlier = String::new();
@@ -70,18 +74,22 @@ impl Window {
         let (mut begin, mut end, mut used, mut items) = (cut, cut, 0u64, 0usize);
         while end > first {
             let start = (first..end).rev().find(|at| self.entries[*at].begins()).unwrap_or(first);
-            let mut text = String::new();
+            let (mut text, mut told_here) = (String::new(), 0);
             for at in start..end {
                 let entry = &self.entries[at];
                 if !held.contains(&at) && !entry.pinned {
-                    items += usize::from(told(entry, &mut text));
+                    told_here += usize::from(told(entry, &mut text));
                 }
+            }
+            if steps.is_empty() && ceiling >= LEAST_READ {
+                text = words::clip_middle(&text, ceiling);
             }
             let tokens = estimate_tokens(&text);
             if used + tokens > ceiling {
                 break;
             }
             used += tokens;
+            items += told_here;
             steps.push(text);
             (begin, end) = (start, start);
         }
@@ -237,7 +245,12 @@ fn told(entry: &Entry, out: &mut String) -> bool {
 fn whole(entry: &Entry, out: &mut String) {
     match entry.item.as_ref() {
         Item::User(message) => {
-            let _ = writeln!(out, "\n## User\n{}", words::text_of(message));
+            let who = match entry.place.origin {
+                Origin::Nudge => "Loop guard",
+                Origin::Pin => "Pinned",
+                _ => "User",
+            };
+            let _ = writeln!(out, "\n## {who}\n{}", words::text_of(message));
         }
         Item::Assistant(answer) => {
             let _ = writeln!(out, "\n## Assistant\n{}", answer.text.trim());

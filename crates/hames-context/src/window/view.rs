@@ -43,7 +43,7 @@ impl View {
         mark_pinned(entries, state);
         self.first = entries.partition_point(|entry| state.is_archived(entry.place.seq));
         for entry in entries.iter_mut() {
-            (entry.how, entry.shown) = (How::Omitted, 0);
+            (entry.how, entry.shown, entry.is_without_images) = (How::Omitted, 0, false);
         }
         self.open(entries, state, recaller);
         let mut at = self.first;
@@ -100,6 +100,19 @@ impl View {
         true
     }
 
+    /// Counts what is sent in place of items whose images there is no room for.
+    pub(crate) fn leave_out_images(&mut self, entries: &mut [Entry], fitted: &[Arc<Item>]) {
+        for ((item, sent), from) in self.items.iter().zip(fitted).zip(&self.from) {
+            let is_without = !Arc::ptr_eq(item, sent);
+            let Some(entry) = entries.get_mut(*from).filter(|entry| entry.is_without_images != is_without) else {
+                continue;
+            };
+            let tokens = estimate_item(sent);
+            self.tokens = (self.tokens + tokens).saturating_sub(entry.shown);
+            (entry.shown, entry.is_without_images) = (tokens, is_without);
+        }
+    }
+
     /// Digests, by the first of the entries they stand for.
     pub(crate) fn digests(&self) -> impl Iterator<Item = (usize, &Arc<Item>)> {
         self.digests.iter().map(|((first, _), item)| (*first, item))
@@ -138,11 +151,20 @@ impl View {
         self.opening_tokens = estimate_item(&opening);
         self.opening = Some(Arc::clone(&opening));
         self.push(0, opening);
+        let mut last_held = None;
         for (at, entry) in entries[..self.first].iter_mut().enumerate() {
             if is_held(entry) && entry.says_something() {
                 let item = show(entry, state, recaller);
                 self.push(at, item);
+                last_held = Some(at);
             }
+        }
+        // Where nothing of the work itself stayed, the message would be the last word, as if it had just been said.
+        let is_work = |entry: &Entry| matches!(entry.item.as_ref(), Item::Assistant(_) | Item::Tool(_));
+        let has_begun = last_held.is_some_and(|at| entries[at..self.first].iter().any(is_work));
+        let nothing_stayed = entries.get(self.first).is_none_or(|next| next.place.seq > state.checkpoint_seq);
+        if has_begun && nothing_stayed {
+            self.push(self.first - 1, Arc::new(Item::User(Recaller::under_way())));
         }
     }
 }

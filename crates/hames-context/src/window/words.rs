@@ -107,6 +107,14 @@ impl Recaller {
         said(text)
     }
 
+    /// What stands behind a message whose work left the window: it is not asked for anew.
+    pub(crate) fn under_way() -> UserItem {
+        said(
+            "[This was being worked on when the window began anew. What was done stands above. Go on from there.]"
+                .into(),
+        )
+    }
+
     /// What a window opens with whose beginning left.
     pub(crate) fn opening(&self, document: &str, archives: &[BlobRef], pins: &[String]) -> UserItem {
         let mut text = String::from(
@@ -186,12 +194,25 @@ pub(crate) fn clip_tokens(text: &str, tokens: u64) -> String {
     format!("{}…", &text[..line])
 }
 
+/// Beginning and end of a text that together have at most so many estimated tokens, with a mark for what is left out.
+pub(crate) fn clip_middle(text: &str, tokens: u64) -> String {
+    /// Estimated tokens of the mark.
+    const MARK: u64 = 8;
+    if estimate_tokens(text) <= tokens {
+        return text.to_owned();
+    }
+    let room = tokens.saturating_sub(MARK);
+    let head = head_of(text, room * 2 / 3);
+    let tail = (text.len() - tail_of(text, room / 3)).max(head);
+    format!("{}\n[{} bytes left out here]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
 /// Bytes of the longest beginning of a text with at most so many estimated tokens.
 pub(crate) fn head_of(text: &str, tokens: u64) -> usize {
     let mut quarters = 0u64;
     let most = tokens.saturating_mul(4);
     for (at, c) in text.char_indices() {
-        quarters += if c.is_ascii() { 1 } else { 4 };
+        quarters += quarters_of(c);
         if quarters > most {
             return at;
         }
@@ -204,12 +225,17 @@ pub(crate) fn tail_of(text: &str, tokens: u64) -> usize {
     let mut quarters = 0u64;
     let most = tokens.saturating_mul(4);
     for (at, c) in text.char_indices().rev() {
-        quarters += if c.is_ascii() { 1 } else { 4 };
+        quarters += quarters_of(c);
         if quarters > most {
             return text.len() - at - c.len_utf8();
         }
     }
     text.len()
+}
+
+/// Quarters of an estimated token that a character has.
+fn quarters_of(c: char) -> u64 {
+    if c.is_ascii() { 1 } else { 4 * c.len_utf16() as u64 }
 }
 
 fn floor(text: &str, at: usize) -> usize {

@@ -27,9 +27,9 @@ enum Act {
         cjk: bool,
         note: bool,
     },
-    /// A step with calls: thousandths of the window of each result, whether it failed; and of the arguments.
+    /// A step with calls: thousandths of the window of each result, whether it failed, its images; and of the arguments.
     Step {
-        results: Vec<(u64, bool)>,
+        results: Vec<(u64, bool, usize)>,
         arguments: u64,
         says: bool,
         cjk: bool,
@@ -49,6 +49,13 @@ enum Act {
     Cut {
         says: bool,
     },
+    /// A person stops the run: so many calls are answered without having run.
+    Abort {
+        calls: usize,
+        says: bool,
+    },
+    /// The model pins this many texts, in place of those it had pinned.
+    ModelPins(Vec<u64>),
     /// A text is pinned, or something that was said before.
     PinText {
         size: u64,
@@ -63,8 +70,10 @@ enum Act {
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
     let size = || prop_oneof![8 => 0u64..20, 4 => 20u64..120, 1 => 120u64..900];
-    let result =
-        || (prop_oneof![1 => Just(0u64), 8 => 0u64..30, 4 => 30u64..110, 1 => 110u64..700], prop::bool::weighted(0.2));
+    let result = || {
+        let size = prop_oneof![1 => Just(0u64), 8 => 0u64..30, 4 => 30u64..110, 1 => 110u64..700];
+        (size, prop::bool::weighted(0.2), prop_oneof![12 => Just(0usize), 1 => 1usize..4])
+    };
     let act = prop_oneof![
         5 => (size(), prop_oneof![9 => Just(0usize), 1 => 1usize..4], prop::bool::weighted(0.2), any::<bool>())
             .prop_map(|(size, images, cjk, note)| Act::Turn { size, images, cjk, note }),
@@ -74,6 +83,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => size().prop_map(|size| Act::Steer { size }),
         2 => (0u8..3).prop_map(Act::Nudge),
         1 => any::<bool>().prop_map(|says| Act::Cut { says }),
+        1 => (0usize..4, any::<bool>()).prop_map(|(calls, says)| Act::Abort { calls, says }),
+        1 => prop::collection::vec(1u64..40, 0..4).prop_map(Act::ModelPins),
         1 => (1u64..60).prop_map(|size| Act::PinText { size }),
         1 => (0usize..40).prop_map(Act::PinItem),
         1 => (0usize..4).prop_map(Act::Unpin),
@@ -84,7 +95,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 fn words(n: u64, of: &str, tokens: u64, cjk: bool) -> String {
-    let more = if cjk { "設定を確認する。" } else { "and then some more words of it, " };
+    let more = if cjk { "設定を確認🙂。" } else { "and then some more words of it, " };
     format!("{of}{n} {}", more.repeat(usize::try_from(tokens / 8).unwrap()))
 }
 
@@ -115,6 +126,12 @@ struct Life {
     in_turn: bool,
 }
 
+/// An image of so many bytes.
+fn image(name: &str) -> Part {
+    let blob = BlobRef { hash: name.into(), bytes: 100, dropped: 0, name: None };
+    Part::Image { blob, media_type: "image/png".into(), name: Some("a.png".into()) }
+}
+
 impl Life {
     fn tokens(&self, thousandths: u64) -> u64 {
         (self.terms.budget.window * thousandths / 1_000).min(40_000)
@@ -125,12 +142,11 @@ impl Life {
         let n = self.n;
         match act {
             Act::Turn { size, images, cjk, note } => {
-                let said = words(n, "please", self.tokens(*size), *cjk);
+                // More than half of a window of 128k, and no more than that.
+                let most = self.terms.budget.window * size / 1_000;
+                let said = words(n, "please", most.min(70_000), *cjk);
                 let mut parts = vec![Part::text(said.clone())];
-                for image in 0..*images {
-                    let blob = BlobRef { hash: format!("{n}-{image}"), bytes: 100, dropped: 0, name: None };
-                    parts.push(Part::Image { blob, media_type: "image/png".into(), name: Some("a.png".into()) });
-                }
+                parts.extend((0..*images).map(|at| image(&format!("{n}-{at}"))));
                 let note = note.then(|| format!("[Mode: build. Turn {n}.]"));
                 let seq = self.log.push(event(json!({"type": "message.user", "parts": parts, "note": note})));
                 self.last = Some((seq, said));
@@ -151,7 +167,9 @@ impl Life {
                 self.log.push(Event::step_done_for_tests("tool_calls"));
                 // Answers come in any order.
                 for (at, id) in ids.into_iter().enumerate().rev() {
-                    let (size, failed) = results[at];
+                    let (size, failed, images) = results[at];
+                    let images: Vec<Part> =
+                        (0..images).map(|image_at| image(&format!("{n}-{at}-{image_at}"))).collect();
                     let output = if size == 0 { String::new() } else { words(n, "out", self.tokens(size), *cjk) };
                     if failed {
                         self.log.push(event(json!({
@@ -160,7 +178,7 @@ impl Life {
                     } else {
                         self.log.push(event(json!({
                             "type": "tool.done", "call_id": id, "name": "Read", "output": output, "duration_ms": 1,
-                            "capability": *thinks && at == 0,
+                            "capability": *thinks && at == 0, "attachments": images,
                         })));
                     }
                 }
@@ -187,6 +205,37 @@ impl Life {
                 self.log.push(Event::step_done_for_tests("stop"));
                 self.act(&Act::Steer { size: 2 });
                 return;
+            }
+            Act::Abort { calls, says } => {
+                if *says {
+                    self.log.push(TextDone { index: 0, text: "I was about to".into(), cut: Some(Cut::Abort) });
+                }
+                let ids: Vec<CallId> = (0..*calls).map(|at| self.log.call(&format!("never-{at}"))).collect();
+                self.log.push(Event::step_done_for_tests("tool_calls"));
+                for id in ids {
+                    self.log.push(event(json!({
+                        "type": "tool.error", "call_id": id, "name": "Read", "error": "Not run: the run was stopped.",
+                        "class": "not_run",
+                    })));
+                }
+                self.in_turn = false;
+                self.act(&Act::Turn { size: 2, images: 0, cjk: false, note: false });
+                return;
+            }
+            Act::ModelPins(sizes) => {
+                let texts: Vec<String> = sizes.iter().map(|size| words(n, "mine", self.tokens(*size), false)).collect();
+                self.log.window.sync(&self.log.transcript, &self.log.state);
+                let others = self.log.window.pinned_by_people();
+                if self.terms.check_texts(&texts, others).is_ok() {
+                    let before: Vec<u64> =
+                        self.log.state.pins.iter().filter(|pin| pin.by == PinnedBy::Model).map(|pin| pin.seq).collect();
+                    for pin in before {
+                        self.log.push(PinRemoved { pin });
+                    }
+                    for text in texts {
+                        self.log.push(PinAdded { target: PinTarget::Text { text }, by: PinnedBy::Model });
+                    }
+                }
             }
             Act::PinText { size } => {
                 let target = PinTarget::Text { text: words(n, "pin", self.tokens(*size), false) };

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests fail like tests
 
+mod cases;
+mod documents;
 mod histories;
 mod prefix;
 mod support;

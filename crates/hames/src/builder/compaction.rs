@@ -72,14 +72,15 @@ impl AgentBuilder {
     }
 
     /// In place of the fill at which it begins by itself: a function that is asked before every request, between steps and
-    /// after an answer.
+    /// after an answer, unless [`auto_compact`](Self::auto_compact) is off. It does what there is to gain; what would not
+    /// fit any more is made smaller whatever the function says.
     pub fn should_compact(mut self, decide: impl Fn(&Fill) -> bool + Send + Sync + 'static) -> Self {
         self.compaction.should_compact = Some(Arc::new(decide));
         self
     }
 
     /// It begins when the window has only so many tokens left: the smaller of 20,000 and the answer's limit where nobody
-    /// says.
+    /// says, a quarter of the window at most. A little earlier where so few are left that a request could not be sent any more.
     pub fn reserved_tokens(mut self, tokens: u64) -> Self {
         self.reserves = Some(Some(tokens));
         self
@@ -129,12 +130,151 @@ impl AgentBuilder {
             let info = self.model.info();
             let window = compaction.context_window.map_or(info.context_window, |most| most.min(info.context_window));
             let output = self.max_output_tokens.unwrap_or(info.max_output_tokens).min(info.max_output_tokens);
-            let reserved = reserved.unwrap_or(RESERVED_TOKENS.min(output));
-            let usable = Budget { window, wanted_output: output }.usable().max(1);
-            let percent = window.saturating_sub(reserved).saturating_mul(100) / usable;
-            compaction.policy.trigger = u8::try_from(percent.min(100)).unwrap_or(100);
+            let of_the_answer = Budget { window, wanted_output: output }.reserve();
+            let reserved = reserved.unwrap_or(RESERVED_TOKENS.min(of_the_answer));
+            compaction.policy.trigger_tokens = Some(window.saturating_sub(reserved));
         }
         compaction.policy = compaction.policy.clamped();
         compaction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use hames_agent::{Agent, Nobody, Ports, RunControl, RunInput, Session, SystemClock};
+    use hames_context::{Author, Choice, Situation};
+    use hames_model::{ScriptedModel, ScriptedTurn};
+    use hames_protocol::{Item, MemoryLog, Mode, Part, SessionCreated, SessionId, Settings};
+
+    use super::*;
+
+    /// An agent whose model answers a word to whatever it is asked.
+    fn agent(set: impl FnOnce(AgentBuilder) -> AgentBuilder) -> (Agent, ScriptedModel) {
+        let folder = tempfile::tempdir().unwrap();
+        let model = ScriptedModel::new((0..60).map(|_| ScriptedTurn::text("Noted.")));
+        let agent = set(AgentBuilder::new(folder.path(), Box::new(model.clone()))).build().unwrap();
+        (agent, model)
+    }
+
+    async fn session() -> Session {
+        let ports = Ports { log: Arc::new(MemoryLog::default()), clock: Arc::new(SystemClock) };
+        let created = SessionCreated { name: "s".into(), folder: "/".into(), settings: Settings::default() };
+        Session::create(ports, SessionId::generate(), created).await.unwrap()
+    }
+
+    /// A message of about 1,000 tokens.
+    async fn says(session: &mut Session, agent: &mut Agent, n: usize) {
+        let text = format!("message {n}: {}", "word ".repeat(800));
+        let input = RunInput { parts: vec![Part::text(text)], mode: Mode::Build, ..RunInput::default() };
+        session.run(agent, input, &RunControl::default(), Arc::new(Nobody)).await;
+    }
+
+    async fn compacted_after(agent: &mut Agent, messages: usize) -> Option<usize> {
+        let mut session = session().await;
+        for n in 1..=messages {
+            says(&mut session, agent, n).await;
+            if session.window().checkpoint.is_some() {
+                return Some(n);
+            }
+        }
+        None
+    }
+
+    #[tokio::test]
+    async fn it_begins_where_the_reserve_does_and_no_later_than_what_can_be_sent() {
+        type Set = fn(AgentBuilder) -> AgentBuilder;
+        let cases: [(Set, u64); 8] = [
+            (|of| of, (128_000 - 16_384) * 80 / 100),
+            (|of| of.with_compaction(100_000, None), 100_000 - 16_384),
+            (|of| of.with_compaction(500_000, None), 128_000 - 16_384),
+            (|of| of.with_compaction(100_000, None).max_output_tokens(Some(1_000)), 100_000 - 5_000 - 256),
+            (|of| of.with_compaction(100_000, None).reserved_tokens(40_000), 60_000),
+            (|of| of.reserved_tokens(40_000), 88_000),
+            (|of| of.with_compaction(100_000, None).reserved_tokens(10), 100_000 - 5_000 - 256),
+            // A reserve as large as the window would leave nothing.
+            (|of| of.with_compaction(20_000, None), 15_000),
+        ];
+        for (at, (set, trigger)) in cases.into_iter().enumerate() {
+            let (mut agent, _) = agent(set);
+            assert_eq!(session().await.preview_compaction(&mut agent).trigger, trigger, "{at}");
+        }
+        let (mut agent, _) = agent(|of| of.with_compaction(20_000, None).reserved_tokens(u64::MAX));
+        let preview = session().await.preview_compaction(&mut agent);
+        assert!(preview.trigger > preview.fill, "{preview:?}");
+    }
+
+    #[tokio::test]
+    async fn it_happens_by_itself_once_a_window_is_set_and_not_where_that_is_switched_off() {
+        let (mut on, _) = agent(|of| of.with_compaction(20_000, None));
+        let at = compacted_after(&mut on, 40).await;
+        assert!(at.is_some_and(|at| at < 16), "{at:?}");
+        let (mut off, _) = agent(|of| of.with_compaction(20_000, None).auto_compact(false));
+        assert_eq!(compacted_after(&mut off, 40).await, None);
+        let judge = |of: AgentBuilder| of.with_compaction(20_000, None).auto_compact(false).should_compact(|_| true);
+        let (mut off, _) = agent(judge);
+        assert_eq!(compacted_after(&mut off, 8).await, None, "off is off, whoever judges");
+    }
+
+    #[tokio::test]
+    async fn who_judges_alone_decides_until_nothing_fits_any_more() {
+        let fills = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&fills);
+        let (mut early, _) = agent(|of| {
+            of.with_compaction(20_000, None).should_compact(move |fill| {
+                seen.lock().unwrap().push(*fill);
+                fill.input > 8_000
+            })
+        });
+        let early = compacted_after(&mut early, 40).await.unwrap();
+        assert!((5..9).contains(&early), "{early}");
+        let fills = fills.lock().unwrap().clone();
+        assert!(fills.iter().all(|fill| (fill.window, fill.reserved) == (20_000, 5_000)));
+        let (_, before) = fills.split_last().unwrap();
+        assert!(before.len() > early && before.is_sorted_by_key(|fill| fill.input), "asked at every look: {fills:?}");
+        let (mut never, model) = agent(|of| of.with_compaction(20_000, None).should_compact(|_| false));
+        let late = compacted_after(&mut never, 40).await.unwrap();
+        // The fill at which it would have begun by itself is long passed.
+        assert!(late > 13, "{late}");
+        assert!(model.asked().iter().all(|asked| asked.options.max_output_tokens.is_some_and(|most| most >= 256)));
+    }
+
+    #[tokio::test]
+    async fn who_always_says_yes_gets_no_compaction_without_a_gain() {
+        let (mut agent, model) = agent(|of| of.with_compaction(20_000, None).should_compact(|_| true));
+        let mut session = session().await;
+        for n in 0..12 {
+            says(&mut session, &mut agent, n).await;
+        }
+        let documents = model.asked().iter().filter(|asked| asked.head.tools.is_empty()).count();
+        assert!((1..=12).contains(&documents), "{documents}");
+        let last = session.window().last_compaction.clone().unwrap();
+        assert!(last.tokens_after + 500 < last.tokens_before, "{last:?}");
+    }
+
+    #[tokio::test]
+    async fn a_strategy_of_ones_own_writes_documents_of_its_own() {
+        #[derive(Debug)]
+        struct Mine;
+        impl Strategy for Mine {
+            fn name(&self) -> &str {
+                "mine"
+            }
+            fn choose(&self, situation: &Situation<'_>) -> Choice {
+                Choice::Checkpoint(situation.checkpoint(situation.keep), Author::Own("my own words".into()))
+            }
+        }
+        let (mut agent, model) = agent(|of| of.with_compaction(20_000, None).compaction_strategy(Arc::new(Mine)));
+        let mut session = session().await;
+        for n in 0..20 {
+            says(&mut session, &mut agent, n).await;
+        }
+        assert_eq!(session.window().document(), "my own words");
+        assert_eq!(model.asked().len(), 20, "no model was asked for a document");
+        let report = session.report(&mut agent);
+        assert_eq!(report.strategy, "mine");
+        let opening = model.asked().last().unwrap().items[0].clone();
+        assert!(matches!(opening.as_ref(), Item::User(user) if format!("{:?}", user.parts).contains("my own words")));
     }
 }
