@@ -29,6 +29,8 @@ pub(crate) struct StepOutcome {
     pub(crate) has_text: bool,
     /// Tokens of the input as the provider counted them, none of them from a cache.
     pub(crate) counted: Option<u64>,
+    /// The same, wherever they came from.
+    pub(crate) input: Option<u64>,
 }
 
 /// How a step ended.
@@ -240,12 +242,13 @@ async fn conclude(cx: &LoopCx, answer: Answer, price: Option<&Price>) -> Result<
         ms = timings.total_ms,
     );
     let is_cached = |usage: &Usage| usage.cache_read.unwrap_or(0) > 0;
-    let counted = usage.as_ref().filter(|usage| !is_cached(usage)).and_then(|usage| usage.input);
+    let input = usage.as_ref().and_then(|usage| usage.input);
+    let counted = input.filter(|_| !usage.as_ref().is_some_and(is_cached));
     // What the provider states is what it bills; a price list is the next best.
     let cost = cost.or_else(|| price?.cost(usage.as_ref()?));
     events.push(Event::StepDone(StepDone { finish_reason, whole, usage, cost, timings, request_id }));
     cx.emit.record(events).await?;
-    Ok(StepOutcome { end, calls, has_text, counted })
+    Ok(StepOutcome { end, calls, has_text, counted, input })
 }
 
 /// Whether the arguments of a call had all come.

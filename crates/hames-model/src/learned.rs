@@ -149,6 +149,16 @@ impl Learning {
         self.accepted()
     }
 
+    /// The model answered a request of `tokens`: what has to be kept now, if a smaller window was thought to be known.
+    pub(crate) fn window_holds(&mut self, tokens: u64) -> Option<Keep> {
+        if self.window().is_none_or(|known| known >= tokens) {
+            return None;
+        }
+        self.lessons.retain(|lesson| lesson.limits_window_to().is_none());
+        self.is_unsaved = true;
+        self.accepted()
+    }
+
     /// Another request begins.
     pub(crate) fn begin(&mut self) {
         self.tried.clear();

@@ -160,6 +160,8 @@ pub trait ModelClient: Send {
     /// Takes note that the model's window has no more than `tokens`, and keeps it with what refusals taught. Never raises
     /// the window. A client that keeps nothing does nothing.
     async fn limit_window(&mut self, _tokens: u64, _words: Option<&str>) {}
+    /// Takes note that the model answered a request of so many tokens: a smaller window that was learned before is none.
+    async fn window_holds(&mut self, _tokens: u64) {}
     /// What refusals taught since this was asked last, for the record. A client that learns nothing says nothing.
     fn take_learned(&mut self) -> Vec<ParameterLearned> {
         Vec::new()

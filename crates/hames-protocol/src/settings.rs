@@ -161,11 +161,13 @@ pub struct Settings {
     /// Pushes away from what was said often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_penalty: Option<Penalty>,
-    /// Tokens of the window, overriding what the model is known to have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Tokens of the window, overriding what the model is known to have. None is no window: 0 is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "positive")]
+    #[schemars(range(min = 1))]
     pub context_window: Option<u64>,
-    /// Tokens one answer may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Tokens one answer may have. None is no answer: 0 is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "positive")]
+    #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u64>,
     /// Steps a run may take; absent means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,6 +178,10 @@ pub struct Settings {
     /// How the window is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionSettings>,
+}
+
+fn positive<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.filter(|number| *number > 0))
 }
 
 impl Settings {
@@ -252,6 +258,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_window_and_an_answer_of_nothing_are_not_set() {
+        for (given, window, output) in [
+            (json!({"context_window": 0, "max_output_tokens": 0}), None, None),
+            (json!({"context_window": 1, "max_output_tokens": 2}), Some(1), Some(2)),
+            (json!({"context_window": null}), None, None),
+        ] {
+            let read: Settings = serde_json::from_value(given).unwrap();
+            assert_eq!((read.context_window, read.max_output_tokens), (window, output));
+        }
+    }
 
     #[test]
     fn a_setting_or_one_field_of_a_group_can_be_taken_away() {

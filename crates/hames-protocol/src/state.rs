@@ -66,15 +66,17 @@ pub struct SessionState {
     pub settled: Settled,
     /// The instruction files of the last run, by their content.
     pub instructions: Vec<InstructionFile>,
-    /// Windows that turned out smaller than was thought, in tokens, by model.
+    /// Windows that turned out smaller than was thought, in tokens, by model, since the session's window was last set.
     pub limits: BTreeMap<String, u64>,
     /// What a person allowed for the rest of the session.
     pub grants: Vec<Grant>,
     /// The last messages that came with an id of their senders' own, oldest first.
     pub sent: VecDeque<SentMessage>,
-    /// Tokens the next request begins with: those of the last step, as its provider counted them, or what a compaction has
-    /// left since, estimated. `None` before either.
+    /// Tokens the next request begins with: those of the last step, as its provider counted them or, where it counts
+    /// nothing, as they were estimated; or what a compaction has left since, estimated. `None` before either.
     pub fill: Option<u64>,
+    /// Estimated tokens of the request that is under way.
+    pub asked: Option<u64>,
 }
 
 impl SessionState {
@@ -95,7 +97,12 @@ impl SessionState {
             Event::SessionRenamed(renamed) => self.name.clone_from(&renamed.name),
             Event::SessionMoved(moved) => self.folder.clone_from(&moved.folder),
             Event::SettingsChanged(changed) => {
-                self.settings = self.settings.without(&changed.unset).patched(&changed.settings)
+                let before = self.settings.context_window;
+                self.settings = self.settings.without(&changed.unset).patched(&changed.settings);
+                // What a person says of the window counts until a provider says otherwise again.
+                if self.settings.context_window != before {
+                    self.limits.clear();
+                }
             }
             Event::RunStart(start) if envelope.agent.is_empty() => {
                 self.turn = envelope.turn.unwrap_or(self.turn.saturating_add(1));
@@ -133,9 +140,13 @@ impl SessionState {
                     self.pending.retain(|p| &p.id != id);
                 }
             }
+            Event::StepStart(start) if envelope.agent.is_empty() => self.asked = start.input_estimate,
             Event::StepDone(done) if envelope.agent.is_empty() => {
-                let counted = |usage: &Usage| usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
-                self.fill = done.usage.as_ref().map(counted).or(self.fill);
+                let counted = |usage: &Usage| {
+                    let input = usage.input.filter(|input| *input > 0)?;
+                    Some(input.saturating_add(usage.output.unwrap_or(0)))
+                };
+                self.fill = done.usage.as_ref().and_then(counted).or(self.asked.take()).or(self.fill);
             }
             Event::CompactionDone(done) if envelope.agent.is_empty() => self.fill = Some(done.tokens_after),
             Event::ToolDone(done) => {

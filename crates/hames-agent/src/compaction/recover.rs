@@ -90,6 +90,9 @@ impl Agent {
                 self.limit_window(cx, limit, failure.provider_message.as_deref()).await?;
             }
         }
+        if let (Some(input), StepEnd::Whole) = (step.input, &step.end) {
+            self.model.window_holds(input).await;
+        }
         let Some(counted) = step.counted else { return Ok(()) };
         // The provider counts by now, so what a refusal stated of counting is out of date.
         self.compacting.stated_ratio = 0;

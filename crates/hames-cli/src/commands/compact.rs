@@ -240,12 +240,13 @@ fn show_preview(preview: &WindowPreview, info: &SessionInfo, as_json: bool, out:
 fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Result<(), Stop> {
     let budget = &report.budget;
     out.line(format!(
-        "\"{}\": about {} of {} usable tokens, {} of them tools and system text; compacted at {} ({})",
+        "\"{}\": about {} of {} usable tokens, {} of them tools and system text; compacted at {} to keep {} ({})",
         clean::line(&info.name),
         count(budget.fill),
         count(budget.usable),
         count(budget.head),
         count(budget.trigger),
+        count(budget.landing),
         clean::line(&report.strategy)
     ))?;
     let sums = [
@@ -270,6 +271,11 @@ fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Resu
                 None => String::new(),
             }
         ))?;
+        if !opening.deferred.is_empty() {
+            let told: Vec<String> =
+                opening.deferred.iter().map(|span| format!("{} to {}", span.from_seq, span.to_seq)).collect();
+            out.line(format!("  too much to be read for it, and not in it: events {}", told.join(", ")))?;
+        }
     }
     for pin in &report.pins {
         let label = report.items.iter().find(|item| item.event == pin.item).map_or("", |item| item.label.as_str());
@@ -294,5 +300,9 @@ fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Resu
         count(sent.bytes),
         count(sent.uncached_bytes)
     ))?;
+    if !sent.breaks.is_empty() {
+        let breaks: Vec<String> = sent.breaks.iter().map(|(why, n)| format!("{why} {}", count(*n))).collect();
+        out.line(format!("  what was sent before changed by: {}", clean::line(&breaks.join(", "))))?;
+    }
     out.line(format!("  {}", report.repairs.line()))
 }

@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::sessions::at_server;
 use crate::cli::SetArgs;
-use crate::config::Config;
-use crate::engine::in_force;
+use crate::config::{Chosen, Config};
+use crate::engine::{in_force, whole_window_for_answers};
 use crate::env::Env;
 use crate::exit::Stop;
 use crate::home::Home;
-use crate::output::{Out, clean};
+use crate::output::{Out, clean, say};
 use crate::resolve::settings_of;
 
 /// Changes what is given, then shows everything. With nothing given it only shows, and writes nothing.
@@ -40,7 +40,11 @@ pub(super) fn set(
     }
     let state = looked_up(store, info)?;
     let own = state.settings;
-    let effective = effective(&config, &settings_of(info).patched(&own), &state.limits);
+    let known = settings_of(info).patched(&own);
+    let chosen = config.choose(None, Some(&known)).ok();
+    let odd = chosen.as_ref().and_then(|chosen| whole_window_for_answers(chosen, &known));
+    odd.iter().for_each(|odd| say(&format!("hames: warning: {odd}")));
+    let effective = effective(chosen.as_ref(), &known, &state.limits);
     if args.json {
         return out.json(&json!({"session": info.id.as_str(), "settings": own, "effective": effective}));
     }
@@ -80,10 +84,10 @@ fn record(store: &Store, info: &SessionInfo, change: ChangeSettings) -> Result<(
 
 /// What the next run uses, every number said: a window that turned out smaller than it was set or known to be counts as it
 /// is. Where no model can be chosen, what is known without one.
-fn effective(config: &Config, own: &Settings, limits: &BTreeMap<String, u64>) -> Value {
-    let (known, window) = match config.choose(None, Some(own)) {
-        Ok(chosen) => (in_force(&chosen, own), Some(chosen.info.context_window)),
-        Err(_) => (own.clone(), None),
+fn effective(chosen: Option<&Chosen>, own: &Settings, limits: &BTreeMap<String, u64>) -> Value {
+    let (known, window) = match chosen {
+        Some(chosen) => (in_force(chosen, own), Some(chosen.info.context_window)),
+        None => (own.clone(), None),
     };
     let compaction = known.compaction.clone().unwrap_or_default();
     let (trigger, landing) = compaction.marks();

@@ -20,7 +20,7 @@ use crate::home::Home;
 use crate::output::{clean, say};
 
 pub(crate) use job::{Ended, Job};
-pub(crate) use setup::{Setup, in_force, myself};
+pub(crate) use setup::{Setup, in_force, myself, whole_window_for_answers};
 pub(crate) use title::ask_for_title;
 
 /// The hidden name under which this program is its own reaper.

@@ -16,6 +16,7 @@ use crate::catalog::DEFAULT_OUTPUT;
 use crate::config::Chosen;
 use crate::env::Env;
 use crate::exit::Stop;
+use crate::output::text::count;
 
 /// What a run of a session is put together from.
 pub(crate) struct Setup<'a> {
@@ -72,10 +73,12 @@ impl Setup<'_> {
         let Ground { env, home, config, store } = self.ground;
         let blobs = store.blobs();
         let endpoint = endpoint(&self.chosen.provider, config, env);
-        let mut info = self.chosen.info.clone();
-        info.context_window = settings.context_window.unwrap_or(info.context_window);
         let lessons: Arc<dyn LearnedStore> = learned(home);
-        let model = ChatModel::new(endpoint, info, Arc::clone(&blobs))?.learning_in(Arc::clone(&lessons));
+        let mut model =
+            ChatModel::new(endpoint, self.chosen.info.clone(), Arc::clone(&blobs))?.learning_in(Arc::clone(&lessons));
+        if let Some(tokens) = settings.context_window {
+            model = model.with_window(tokens);
+        }
         let wanted = settings.compaction.clone().unwrap_or_default();
         let author = match &wanted.summary_model {
             Some(author) => Some(self.author(author, lessons)?),
@@ -133,6 +136,20 @@ pub(crate) fn in_force(chosen: &Chosen, session: &Settings) -> Settings {
         max_output_tokens: session.max_output_tokens.or(chosen.provider.max_tokens).or(Some(DEFAULT_OUTPUT)),
         ..session.clone()
     }
+}
+
+/// What is said where somebody set a limit for answers that would leave no window.
+pub(crate) fn whole_window_for_answers(chosen: &Chosen, session: &Settings) -> Option<String> {
+    let output = session.max_output_tokens.or(chosen.provider.max_tokens)?;
+    let window = session.context_window.unwrap_or(chosen.info.context_window);
+    (output >= window).then(|| {
+        format!(
+            "answers may have {} tokens, and the whole window has {}; a quarter of the window is kept for them, so set a \
+             lower limit (--max-output-tokens, or max_tokens of the provider)",
+            count(output),
+            count(window)
+        )
+    })
 }
 
 fn recorded(file: &hames_skills::Instructions) -> InstructionFile {

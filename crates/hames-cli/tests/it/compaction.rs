@@ -1,7 +1,8 @@
 //! Long sessions through the binary: a window from the command line, what is learned of one, compaction by hand, and a
 //! death in the middle of it.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use hames_testkit::{ChatRequest, Gate, Script, TooLong, Turn};
 use serde_json::json;
@@ -288,6 +289,47 @@ fn after_a_compaction_a_file_read_before_can_be_written_and_in_analyze_is_only_p
 }
 
 #[test]
+fn a_window_that_a_person_sets_counts_again_until_the_provider_says_otherwise() {
+    let real = Arc::new(AtomicU64::new(14_000));
+    let limit = Arc::clone(&real);
+    let script =
+        Script::new().refuse(move |request| TooLong::Sum.refusal(request, limit.load(Ordering::SeqCst))).respond(talk);
+    let (user, provider) = User::with(script);
+    let effective = |args: &[&str]| -> u64 {
+        let set = user.ok(&[&["sessions", "set", "s", "--json"], args].concat()).json().remove(0);
+        set["effective"]["context_window"].as_u64().unwrap()
+    };
+    let learned = || -> bool {
+        let models = user.run(&["models", "--json"]).json();
+        models.into_iter().find(|model| model["id"] == "mock-1").unwrap()["context_window_from"] == "learned"
+    };
+    user.ok(&["run", "-m", "openai/mock-1", "-s", "s", "first"]);
+    assert_eq!((effective(&[]), learned()), (14_000, true));
+    // The server is started again with more; nothing tells, so what was learned is kept to.
+    real.store(40_000, Ordering::SeqCst);
+    user.ok(&["run", "-s", "s", "second"]);
+    let last = provider.requests().last().unwrap().clone();
+    assert!(last.tokens() + last.answer_limit() <= 14_000);
+    // Whoever knows says so.
+    assert_eq!(effective(&["--context-window", "40000"]), 40_000);
+    let asked = provider.requests().len();
+    for n in 0..2 {
+        user.ok(&["run", "-s", "s", &format!("{n} {}", "word ".repeat(8_000))]);
+    }
+    assert_eq!(provider.requests().len(), asked + 2, "nothing was refused");
+    assert!(provider.requests().last().unwrap().tokens() > 14_000);
+    // What was answered shows that the lesson is none, for every session.
+    assert!(!learned());
+    user.ok(&["run", "-m", "openai/mock-1", "-s", "other", "hello"]);
+    let other = provider.requests().last().unwrap().clone();
+    assert!(other.tokens() + other.answer_limit() > 14_000);
+    // It was too much after all: one request more, and it is known again.
+    real.store(20_000, Ordering::SeqCst);
+    user.ok(&["run", "-s", "s", "go on"]);
+    assert_eq!(effective(&[]), 20_000);
+}
+
+#[test]
 fn a_limit_that_leaves_no_window_is_warned_of_at_the_start() {
     let (user, _provider) = User::saying("Hello.");
     for (window, output, warned) in [(32_768, 32_768, true), (32_768, 40_000, true), (32_768, 4_096, false)] {
@@ -298,4 +340,33 @@ fn a_limit_that_leaves_no_window_is_warned_of_at_the_start() {
         let run = user.run(&["run", "-m", "local/m", "hello"]);
         assert_eq!(run.err.contains("as large as its window"), warned, "{window} {output}: {}", run.err);
     }
+    // Wherever it is set.
+    let warns = |ended: &Ended| ended.err.contains("a quarter of the window is kept for them");
+    let config = |provider: &str, model: &str| {
+        user.write_config(&format!(
+            r#"{{"providers": {{"local": {{"base_url": "http://127.0.0.1:9/v1", {provider}
+                "models": [{{"id": "m", {model}}}]}}}}}}"#
+        ));
+    };
+    for (provider, model, flags, warned) in [
+        ("", r#""context_window": 8000"#, &["--max-output-tokens", "9000"] as &[&str], true),
+        ("", r#""context_window": 8000"#, &["--max-output-tokens", "7999"], false),
+        ("", r#""context_window": 8000"#, &[], false),
+        ("", r#""context_window": 80000"#, &["--context-window", "4000", "--max-output-tokens", "4000"], true),
+        (r#""max_tokens": 16000,"#, r#""context_window": 8000"#, &[], true),
+        (r#""max_tokens": 16000,"#, r#""context_window": 32000"#, &[], false),
+        (r#""max_tokens": 16000,"#, r#""images": false"#, &[], false),
+    ] {
+        config(provider, model);
+        let run = user.run(&[&["run", "-m", "local/m"], flags, &["hello"]].concat());
+        assert_eq!(warns(&run), warned, "{provider} {model} {flags:?}: {}", run.err);
+    }
+    // No window is none.
+    for window in ["0", "-1", "\"many\"", "1.5"] {
+        config("", &format!(r#""context_window": {window}"#));
+        let run = user.run(&["run", "-m", "local/m", "hello"]);
+        assert!(run.code == 2 && run.err.contains("a whole number above 0"), "{window}: {run:?}");
+    }
+    config("", r#""context_window": null"#);
+    assert_eq!(user.run(&["run", "-m", "local/m", "hello"]).code, 2);
 }

@@ -107,6 +107,13 @@ impl ChatModel {
         self
     }
 
+    /// The same connection with a window that a person says the model has, whatever was learned before. A refusal still
+    /// makes it smaller.
+    pub fn with_window(mut self, tokens: u64) -> Self {
+        self.info.context_window = tokens;
+        self
+    }
+
     /// Lets the window be no larger than this; one that is unknown stays so.
     fn narrow(&mut self, window: Option<u64>) {
         self.info.context_window = window.map_or(self.info.context_window, |limit| limit.min(self.info.context_window));
@@ -291,6 +298,13 @@ impl ModelClient for ChatModel {
     async fn limit_window(&mut self, tokens: u64, words: Option<&str>) {
         self.narrow(Some(tokens));
         let keep = self.learning().limit_window(tokens, words);
+        if let Some(keep) = keep {
+            let _ = tokio::task::spawn_blocking(keep).await;
+        }
+    }
+
+    async fn window_holds(&mut self, tokens: u64) {
+        let keep = self.learning().window_holds(tokens);
         if let Some(keep) = keep {
             let _ = tokio::task::spawn_blocking(keep).await;
         }

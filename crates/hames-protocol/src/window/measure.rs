@@ -4,7 +4,8 @@ use crate::{Event, ModelRef};
 
 /// The ratio nobody has measured.
 const EVEN: u64 = 1_000;
-/// Bounds of a ratio, in thousandths: what is further off is not a tokenizer but an error, or another unit.
+/// Bounds of a ratio, in thousandths: what is further off is not a tokenizer but an error, or another unit. What is above
+/// them counts as the upper one; what is below may be only what was not cached, and says nothing.
 const LEAST: u64 = 500;
 const MOST: u64 = 2_000;
 /// Models whose ratio is remembered; a session rarely sees more than two.
@@ -30,7 +31,10 @@ impl Measure {
                 let counted = done.usage.as_ref().and_then(|usage| usage.input).filter(|input| *input > 0);
                 let estimated = self.estimated.take().filter(|estimated| *estimated > 0);
                 if let (Some(counted), Some(estimated), Some(model)) = (counted, estimated, self.model.clone()) {
-                    let ratio = (counted.saturating_mul(EVEN) / estimated).clamp(LEAST, MOST);
+                    let ratio = (counted.saturating_mul(EVEN) / estimated).min(MOST);
+                    if ratio < LEAST {
+                        return;
+                    }
                     self.known.retain(|(known, _)| *known != model);
                     self.known.push((model, ratio));
                     let surplus = self.known.len().saturating_sub(MODELS);

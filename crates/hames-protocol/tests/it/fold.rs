@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use hames_protocol::*;
 use proptest::prelude::*;
+use serde_json::json;
 
 use crate::samples::{blob, call, done, error, pending, run_start, settings, user};
 
@@ -486,4 +487,57 @@ fn a_window_that_turned_out_smaller_stays_so_and_belongs_to_its_model() {
     }
     let limits: Vec<(&str, u64)> = state.limits.iter().map(|(model, tokens)| (model.as_str(), *tokens)).collect();
     assert_eq!(limits, [("a/m", 8_192), ("b/m", 4_096)]);
+}
+
+#[test]
+fn a_person_who_sets_the_window_ends_what_was_learned_of_it() {
+    let limited: Event =
+        WindowLimited { model: "a/m".parse().unwrap(), tokens: 8_192, before: 9, how: "stated".into(), words: None }
+            .into();
+    let set = |window: Option<u64>, unset: &[&str]| -> Event {
+        SettingsChanged {
+            settings: Settings { context_window: window, ..Settings::default() },
+            unset: unset.iter().map(|name| (*name).to_owned()).collect(),
+        }
+        .into()
+    };
+    let mode: Event = SettingsChanged::from(Settings { mode: Some(Mode::Build), ..Settings::default() }).into();
+    let mut state = SessionState::default();
+    let mut limits = |event: &Event| {
+        state.apply(&Envelope::detached(1, event.clone()));
+        state.limits.values().copied().collect::<Vec<_>>()
+    };
+    assert_eq!(limits(&limited), [8_192]);
+    assert_eq!(limits(&mode), [8_192], "other settings say nothing of it");
+    assert_eq!(limits(&set(Some(32_000), &[])), [] as [u64; 0]);
+    assert_eq!(limits(&limited), [8_192], "and it may be learned again");
+    assert_eq!(limits(&set(Some(32_000), &[])), [8_192], "what is set already is no news");
+    assert_eq!(limits(&set(None, &["context_window"])), [] as [u64; 0]);
+}
+
+#[test]
+fn a_window_is_as_full_as_was_counted_or_else_estimated() {
+    let asked = |estimate: u64| -> Event {
+        serde_json::from_value(json!({
+            "type": "step.start", "number": 1, "fingerprint": "f", "bytes": 1, "changed_why": "first",
+            "input_estimate": estimate,
+        }))
+        .unwrap()
+    };
+    let done = |input: Option<u64>| -> Event {
+        let Event::StepDone(done) = Event::step_done_for_tests("stop") else { panic!() };
+        let usage = input.map(|input| Usage { input: Some(input), output: Some(5), ..Usage::default() });
+        StepDone { usage, ..done }.into()
+    };
+    let mut state = SessionState::default();
+    let mut fill = |events: &[Event]| {
+        events.iter().for_each(|event| state.apply(&Envelope::detached(1, event.clone())));
+        state.fill
+    };
+    assert_eq!(fill(&[]), None);
+    assert_eq!(fill(&[asked(900), done(Some(1_000))]), Some(1_005));
+    assert_eq!(fill(&[asked(1_200), done(None)]), Some(1_200));
+    assert_eq!(fill(&[asked(1_300), done(Some(0))]), Some(1_300));
+    let compacted = CompactionDone { tokens_before: 1_300, tokens_after: 400 };
+    assert_eq!(fill(&[compacted.into()]), Some(400));
 }

@@ -11,3 +11,4 @@ mod load;
 mod races;
 mod sessions;
 mod support;
+mod windows;

@@ -369,8 +369,8 @@ async fn a_window_is_told_at_any_time_and_made_smaller_but_not_beside_a_run() {
 async fn settings_that_are_only_tried_show_what_a_compaction_would_do_with_them_and_set_nothing() {
     let bed = Bed::held().await;
     bed.model.allow(1_000);
-    for n in 0..8 {
-        bed.send(&format!("{n}: {}", "many words of no weight ".repeat(1_600)), Delivery::Queue).await;
+    for n in 0..20 {
+        bed.send(&format!("{n}: {}", "many words of no weight ".repeat(400)), Delivery::Queue).await;
         bed.quiet().await;
     }
     let seq = bed.hub.view(&bed.id).await.unwrap().row.last_seq;

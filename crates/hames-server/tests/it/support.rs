@@ -29,14 +29,20 @@ pub(crate) struct Reply {
     failure: Option<Failure>,
     /// Time from piece to piece.
     pace: Option<Duration>,
+    /// Tokens of input that it counted; 0 where it counts nothing, 100 where nobody says.
+    counted: Option<u64>,
 }
 
 impl Reply {
     pub(crate) fn text(text: &str) -> Self {
-        Self { deltas: vec![Delta::Text(text.into())], failure: None, pace: None }
+        Self { deltas: vec![Delta::Text(text.into())], ..Self::default() }
     }
     pub(crate) fn pieces(pieces: impl IntoIterator<Item = String>) -> Self {
-        Self { deltas: pieces.into_iter().map(Delta::Text).collect(), failure: None, pace: None }
+        Self { deltas: pieces.into_iter().map(Delta::Text).collect(), ..Self::default() }
+    }
+    /// The same with another count of the input; 0 is no count at all.
+    pub(crate) fn counting(self, tokens: u64) -> Self {
+        Self { counted: Some(tokens), ..self }
     }
     /// The same, so many milliseconds apart, whatever the time each takes.
     pub(crate) fn paced(self, ms: u64) -> Self {
@@ -44,11 +50,11 @@ impl Reply {
     }
     pub(crate) fn call(name: &str, arguments: &Value) -> Self {
         let delta = Delta::ToolInput { call: 0, name: Some(name.into()), text: arguments.to_string() };
-        Self { deltas: vec![delta], failure: None, pace: None }
+        Self { deltas: vec![delta], ..Self::default() }
     }
     pub(crate) fn failed() -> Self {
         let failure = Failure::new(ErrorClass::Auth, "The key is not accepted.");
-        Self { deltas: Vec::new(), failure: Some(failure), pace: None }
+        Self { failure: Some(failure), ..Self::default() }
     }
 }
 
@@ -146,6 +152,7 @@ impl ModelClient for Client {
                 whole: false,
                 counted: false,
                 pace: reply.pace.map(|pace| tokio::time::interval(pace)),
+                input: reply.counted.unwrap_or(100),
             })),
         }
     }
@@ -158,6 +165,7 @@ struct Stream {
     whole: bool,
     counted: bool,
     pace: Option<tokio::time::Interval>,
+    input: u64,
 }
 
 #[async_trait]
@@ -194,7 +202,8 @@ impl ModelStream for Stream {
         }
         if self.whole {
             end.finish_reason = Some("stop".into());
-            end.usage = Some(Usage { input: Some(100), output: Some(10), ..Usage::default() });
+            let usage = Usage { input: Some(self.input), output: Some(10), ..Usage::default() };
+            end.usage = (self.input > 0).then_some(usage);
             end.usage_raw = Some("{}".into());
             end.done_marker = true;
         }

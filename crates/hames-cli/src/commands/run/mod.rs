@@ -24,7 +24,7 @@ use crate::catalog::refresh::{self, Noticing};
 use crate::catalog::{age, missing};
 use crate::cli::{Cli, RunArgs};
 use crate::config::{Approve, Chosen, Config, Masks};
-use crate::engine::{Ended, Ground, Job, with_store};
+use crate::engine::{Ended, Ground, Job, whole_window_for_answers, with_store};
 use crate::env::Env;
 use crate::exit::{self, Stop};
 use crate::home::Home;
@@ -208,6 +208,7 @@ impl Request {
     /// Says what is odd about the model and what is asked of it.
     fn say_odd(&self, chosen: &Chosen, config: &Config) {
         say_missing(chosen, config);
+        whole_window_for_answers(chosen, &self.flags).iter().for_each(|odd| say(&format!("hames: warning: {odd}")));
         if let Some(level) = self.flags.thinking_level.filter(|_| chosen.provider.thinking.is_none()) {
             say(&unsent(level, &chosen.provider.name, config));
         }
