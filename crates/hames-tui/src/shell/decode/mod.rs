@@ -165,19 +165,18 @@ fn ss3(rest: &[u8]) -> Front {
 
 /// An answer in words: it ends with BEL or ST.
 fn string(bytes: &[u8]) -> Front {
-    let end = bytes.iter().enumerate().skip(2).find_map(|(at, byte)| match byte {
-        0x07 => Some((at, at + 1)),
-        b'\\' if bytes[at - 1] == 0x1b && at > 2 => Some((at - 1, at + 1)),
-        _ => None,
-    });
-    match end {
-        Some((text, all)) => Front::Whole(all, ground(&bytes[2..text])),
-        // Nothing but printable text stands in one: Alt and a bracket were typed.
-        None if bytes[2..].iter().any(|byte| byte.is_ascii_control() && *byte != 0x1b) => {
-            Front::Whole(2, Some(key(KeyCode::Char(bytes[1].into()), KeyModifiers::ALT)))
+    for (at, byte) in bytes.iter().enumerate().skip(2) {
+        match byte {
+            0x07 => return Front::Whole(at + 1, ground(&bytes[2..at])),
+            b'\\' if bytes[at - 1] == 0x1b && at > 2 => return Front::Whole(at + 1, ground(&bytes[2..at - 1])),
+            // Nothing but printable text stands in one: Alt and a bracket were typed.
+            byte if byte.is_ascii_control() && *byte != 0x1b => {
+                return Front::Whole(2, Some(key(KeyCode::Char(bytes[1].into()), KeyModifiers::ALT)));
+            }
+            _ => {}
         }
-        None => Front::Part,
     }
+    Front::Part
 }
 
 /// `11;rgb:1e1e/1e1e/2e2e` and its like.

@@ -67,6 +67,7 @@ fn what_terminals_send_is_the_key_that_was_pressed() {
         ("\x1b]11;rgb:ffff/8080/0000\x07", "ground 1.00 0.50 0.00"),
         ("\x1b]11;rgb:1e/1e/1e\x1b\\x", "ground 0.12 0.12 0.12 | X"),
         ("\x1b]", "Alt+]"),
+        ("\x1b]\x00\x07", "Alt+] | Ctrl+Space | Ctrl+G"),
         ("\x1b[99", ""),
         ("\u{1b}[12;\u{1b}[A", "Up"),
         ("\x1b[200~a\nb\x1b[31m\x1b[201~\r", "paste \"a\\nb\\u{1b}[31m\" | Enter"),
