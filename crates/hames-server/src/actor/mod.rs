@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::foreign::Foreign;
 pub(crate) use self::window::{Look, seen};
 use crate::channel::Channel;
-use crate::hub::Inner;
+use crate::hub::{Inner, stopping};
 use crate::inbox::RunInbox;
 use crate::refusal::{Answer, blocking, refuse, refused};
 
@@ -191,7 +191,7 @@ impl Actor {
             return Ok(());
         }
         if self.gone {
-            return Err(refused(LogError::NoSession(self.id.clone())));
+            return Err(self.why_gone());
         }
         let crashed = match self.take_lease().await? {
             Ok(lease) => self.resume(lease).await?,
@@ -260,7 +260,15 @@ impl Actor {
         match (&self.own, &self.foreign) {
             (Some(own), _) => Ok(Arc::clone(&own.journal)),
             (None, Some(foreign)) => Err(foreign.why.clone()),
-            (None, None) => Err(refused(LogError::NoSession(self.id.clone()))),
+            (None, None) => Err(self.why_gone()),
+        }
+    }
+
+    /// Why nothing can be done with it here any more: it was deleted, or the server stops.
+    fn why_gone(&self) -> ApiError {
+        match self.hub.is_stopping() {
+            true => stopping(),
+            false => refused(LogError::NoSession(self.id.clone())),
         }
     }
 

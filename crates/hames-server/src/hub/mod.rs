@@ -228,7 +228,7 @@ fn send(entry: &Entry, job: Job) -> Answer<()> {
         .map_err(|_| refuse(ApiErrorCode::Busy, "Too many requests wait for this session. Try it again in a moment."))
 }
 
-fn stopping() -> hames_protocol::api::ApiError {
+pub(crate) fn stopping() -> hames_protocol::api::ApiError {
     refuse(ApiErrorCode::Stopping, "The server is stopping. Start it again and try once more.")
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hames_client::{Client, ClientError, LogRange, Upload};
 use hames_protocol::api::{
-    ApiError, ChangePathsGiven, ChangeSettings, CutSession, MoveSession, PausePending, RenameSession,
+    ApiError, ApiErrorCode, ChangePathsGiven, ChangeSettings, CutSession, MoveSession, PausePending, RenameSession,
 };
 
 use super::failed;
@@ -29,6 +29,14 @@ pub(super) async fn perform(links: &Arc<Links>, request: Request, by_hand: bool)
             Err(error) => error,
         };
         let is_sure = matches!(error, ClientError::Unreachable { .. });
+        // One that stops does nothing more; the next one may.
+        if matches!(&error, ClientError::Refused(refusal) if refusal.code == ApiErrorCode::Stopping) {
+            links.stopped().await;
+            if attempt < ATTEMPTS && may_repeat(&request) {
+                attempt += 1;
+                continue;
+            }
+        }
         if is_sure || matches!(error, ClientError::Lost(_)) {
             links.lost(&error.to_string()).await;
             if attempt < ATTEMPTS && (is_sure || may_repeat(&request)) {

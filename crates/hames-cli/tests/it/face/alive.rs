@@ -117,6 +117,45 @@ fn a_paste_without_brackets_is_not_sent_line_by_line() {
 }
 
 #[test]
+fn a_restart_in_mid_stream_is_told_in_the_conversation_and_heals() {
+    let gate = Gate::new();
+    let (of_script, first) = (gate.clone(), std::sync::atomic::AtomicBool::new(true));
+    let (user, _provider) =
+        User::with(Script::new().respond(
+            move |request| match first.swap(false, std::sync::atomic::Ordering::SeqCst) {
+                true => Turn::text(lines(9)).chunk_chars(7).gate(20, of_script.clone()),
+                false => Turn::text(format!("heard {}", request.last_text().len())),
+            },
+        ));
+    let _ends = Ends(&user);
+    let mut first = Screen::open(&user, &["-s", "shared"]);
+    first.until_shows("new session");
+    first.types("tell");
+    first.types("\r");
+    assert!(gate.reached_within(PATIENCE));
+    let mut second = Screen::open(&user, &["-s", "shared"]);
+    second.until_shows("row 003");
+    user.ok(&["server", "restart", "--now"]);
+    gate.open();
+    for screen in [&first, &second] {
+        let shown = screen.until("the end of the run", |shown| {
+            shown.contains("cut:") && !shown.contains("answering") && !shown.contains("server stopped")
+        });
+        assert!(!shown.contains("cannot be read") && !shown.contains("no session"), "{shown}");
+        assert_eq!(shown.matches("row 002").count(), 1, "{shown}");
+    }
+    second.types("go on");
+    second.types("\r");
+    for screen in [&first, &second] {
+        screen.until("the next answer", |shown| shown.contains("heard") && !shown.contains("thinking"));
+    }
+    for screen in [&mut first, &mut second] {
+        screen.types("\x04");
+    }
+    assert_eq!((first.end().0, second.end().0), (0, 0));
+}
+
+#[test]
 fn a_server_that_was_stopped_is_started_by_the_next_message_and_a_restart_heals_by_itself() {
     let (user, _provider) =
         User::with(Script::new().respond(|request| Turn::text(format!("heard {}", request.last_text()))));
