@@ -9,9 +9,12 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::name_of;
 use crate::talk::numbers;
+use crate::talk::text::cut_to;
 use crate::{Link, Sight};
 use hames_protocol::{Delivery, Mode};
 
+/// Cells of a name or of what is being done: a longer one would push everything else away.
+const MAX_NAME: usize = 28;
 /// Between two things.
 const GAP: &str = " · ";
 
@@ -82,21 +85,21 @@ fn pieces(sight: Sight<'_>) -> Vec<Piece> {
     };
     if let Some(run) = &view.run {
         let going = sight.unix().saturating_sub(run.started_at);
-        add(2, theme.name(), format!("{} {}", run.doing, numbers::elapsed(going)));
+        add(2, theme.name(), format!("{} {}", cut_to(&run.doing, MAX_NAME), numbers::elapsed(going)));
     }
     let counts = counts(view.pending.iter().map(|pending| pending.delivery), view.paused);
     add(3, theme.warn(), counts);
     if !view.proposals.is_empty() {
         add(4, theme.warn(), plural(view.proposals.len(), "change proposed", "changes proposed"));
     }
-    add(5, theme.name(), view.row.name.clone());
-    add(8, theme.dim(), folder(&view.row.folder));
+    add(5, theme.name(), cut_to(&view.row.name, MAX_NAME));
+    add(8, theme.dim(), cut_to(&folder(&view.row.folder), MAX_NAME));
     if view.row.folder_missing {
         add(3, theme.bad(), "folder is gone".into());
     }
     let model = view.run.as_ref().map(|run| run.model.to_string());
     let model = model.or_else(|| view.effective.model.as_ref().map(ToString::to_string));
-    add(6, theme.dim(), model.unwrap_or_else(|| "no model".into()));
+    add(6, theme.dim(), model.map_or_else(|| "no model".into(), |model| cut_to(&model, MAX_NAME)));
     if let Some(percent) = view.window.used.saturating_mul(100).checked_div(view.window.usable) {
         let style = if percent >= 80 { theme.warn() } else { theme.dim() };
         add(7, style, format!("{percent}% of {}", short(view.window.window)));

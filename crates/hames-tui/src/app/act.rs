@@ -51,8 +51,12 @@ impl App {
             Command::Stop { all: true } => self.abort(Abort { scope: AbortScope::All, exit_code: None }, effects),
             Command::Steer(text) => self.send(vec![Part::text(text)], Delivery::Steer, None, effects),
             Command::Queue(Some(text)) => self.send(vec![Part::text(text)], Delivery::Queue, None, effects),
-            Command::Queue(None) => self.with_session("the queue", effects, |app, session| {
+            Command::Queue(None) => self.with_session("a queue", effects, |app, session| {
                 let is_paused = app.face.view.as_ref().is_some_and(|view| view.paused);
+                app.face.notice = Some(match is_paused {
+                    true => "The queue goes on.".into(),
+                    false => "The queue is paused: what is queued waits until /queue lets it go on.".into(),
+                });
                 ("The queue could not be changed", Request::PausePending(session, !is_paused))
             }),
             Command::Compact { dry_run: false } => self.with_session("a window", effects, |_, session| {
@@ -86,7 +90,7 @@ impl App {
         &mut self,
         what: &str,
         effects: &mut Vec<Effect>,
-        request: impl FnOnce(&Self, SessionId) -> (&'static str, Request),
+        request: impl FnOnce(&mut Self, SessionId) -> (&'static str, Request),
     ) {
         match self.face.session.clone() {
             Some(session) => {

@@ -1,7 +1,7 @@
 //! What is known of a session is kept true by its events where they say it, and read again where they do not.
 
 use hames_protocol::api::{OpenRun, SessionView};
-use hames_protocol::{Envelope, Event, Settings};
+use hames_protocol::{Delivery, Envelope, Event, Pending, Settings};
 
 /// Takes an event into the view; `true` where the view has to be read again to be right.
 pub(super) fn fold(view: &mut SessionView, envelope: &Envelope) -> bool {
@@ -56,7 +56,10 @@ pub(super) fn fold(view: &mut SessionView, envelope: &Envelope) -> bool {
         }
         Event::PendingAdded(pending) => {
             if view.pending.iter().all(|other| other.id != pending.id) {
-                view.pending.push(pending.clone());
+                // What joins the run is delivered ahead of the queue.
+                let is_queued = |other: &Pending| other.delivery == Delivery::Queue;
+                let first = view.pending.iter().position(is_queued).filter(|_| !is_queued(pending));
+                view.pending.insert(first.unwrap_or(view.pending.len()), pending.clone());
             }
             false
         }

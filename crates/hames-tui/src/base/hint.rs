@@ -11,7 +11,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::{Link, Sight};
 
 /// Rows of what has to be read whole.
-const NOTICE_ROWS: usize = 8;
+const NOTICE_ROWS: usize = 20;
 /// Rows of what the keys of a layer do.
 const HINT_ROWS: usize = 3;
 /// Between two parts of a hint.
@@ -50,8 +50,8 @@ pub(super) fn draw(place: Place, buf: &mut Buffer, sight: Sight<'_>, top: &[Stri
         Link::Lost(why) if top.is_empty() => Some(format!("Connecting again: {why}")),
         _ => None,
     };
-    let said = sight.face.notice.clone().or(lost).map(|text| clean(&text));
-    let fits = said.as_ref().is_some_and(|text| text.width() <= usize::from(place.row.width));
+    let said = sight.face.notice.clone().or(lost);
+    let fits = said.as_ref().is_some_and(|text| !text.contains('\n') && text.width() <= usize::from(place.row.width));
     let count = top.len().min(usize::from(place.row.y - place.room.y) + 1) as u16;
     let hints = Rect { y: (place.row.y + 1).saturating_sub(count), height: count, ..place.row };
     Clear.render(hints, buf);
@@ -60,12 +60,13 @@ pub(super) fn draw(place: Place, buf: &mut Buffer, sight: Sight<'_>, top: &[Stri
     }
     let Some(said) = said else { return };
     if fits || place.room.height == 0 {
-        put(&said, place.row, buf, sight.theme.warn());
+        put(&clean(&said), place.row, buf, sight.theme.warn());
         return;
     }
     let free = Rect { height: place.room.height.min(hints.y.saturating_sub(place.room.y)), ..place.room };
-    let lines = wrapped(&said, free.width.into());
-    let height = lines.len().min(NOTICE_ROWS).min(free.height.into()) as u16;
+    let most = NOTICE_ROWS.min(free.height.into());
+    let lines = notice(&said, free.width.into(), most);
+    let height = lines.len().min(most) as u16;
     let rows = Rect { y: free.bottom() - height, height, ..free };
     for (row, line) in rows.rows().zip(&lines) {
         put(line, row, buf, sight.theme.warn());
@@ -79,6 +80,16 @@ fn put(text: &str, row: Rect, buf: &mut Buffer, style: Style) {
 
 fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What has to be read whole, in rows: by its lines, as long as there is room for them.
+fn notice(text: &str, width: usize, most: usize) -> Vec<String> {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let by_lines: Vec<String> = lines.flat_map(|line| wrapped(&clean(line), width)).collect();
+    if by_lines.len() <= most {
+        return by_lines;
+    }
+    wrapped(&clean(text).split_whitespace().collect::<Vec<_>>().join(" "), width)
 }
 
 /// A text in rows that are broken between words where that is possible.
@@ -119,6 +130,13 @@ mod tests {
             assert_eq!(rows.concat(), text);
             assert!(rows.iter().all(|row| row.trim_end().width() <= width), "{width}: {rows:?}");
         }
+    }
+
+    #[test]
+    fn a_notice_keeps_its_lines_where_there_is_room_for_them() {
+        let text = "no model. Any of these:\n\n  - a key\u{7}\n  - a file\n";
+        assert_eq!(notice(text, 40, 5), ["no model. Any of these:", "  - a key ", "  - a file"]);
+        assert_eq!(notice(text, 40, 2), ["no model. Any of these: - a key - a file"]);
     }
 
     #[test]

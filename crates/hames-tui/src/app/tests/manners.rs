@@ -86,6 +86,27 @@ fn the_time_of_a_run_is_shown_and_changes_each_second() {
 }
 
 #[test]
+fn the_status_line_keeps_what_counts_whatever_a_call_is_called() {
+    let mut app = shown(Some(Mode::Build));
+    app.progress = Progress::default();
+    let view = app.face.view.as_mut().unwrap();
+    view.row.name = "漢字".repeat(60);
+    view.run.as_mut().unwrap().doing =
+        "Shell for i in 1 2 3 4; do echo running; sleep 1; done; echo and more of it".repeat(3);
+    view.effective.model = "a-provider/with-a-model-of-a-very-long-name-that-nobody-can-remember".parse().ok();
+    let message =
+        |delivery, id: &str| Pending { id: id.into(), parts: vec![Part::text(id)], delivery, idempotency_id: None };
+    let added = |seq, delivery, id| news("s1", seq, Event::PendingAdded(message(delivery, id)));
+    app.update(Input::News(vec![added(1, Delivery::Queue, "later"), added(2, Delivery::Steer, "soon")]), 5_000);
+    let now = screen(&mut app, 100, 14, 5_000);
+    let status = now.lines().last().unwrap();
+    for part in ["Shell for i in 1 2 3 4; do", "… 5s", "1 joining, 1 queued", "漢 字"] {
+        assert!(status.contains(part), "{part}: {status}");
+    }
+    assert!(now.find("soon") < now.find("later"), "in the order of delivery: {now}");
+}
+
+#[test]
 fn a_copy_is_confirmed_and_one_that_is_too_long_says_so() {
     let mut app = shown(None);
     let answer = |seq, text: &str| event(seq, 0, json!({"type": "text.done", "index": 0, "text": text}));

@@ -4,6 +4,7 @@ use hames_protocol::{ApprovalAsked, Grant, QuestionAsked, is_unprintable};
 use serde_json::Value;
 
 use crate::layers::parts::Look;
+use crate::talk::diff::hunks;
 
 /// A line, in pieces of a look.
 pub(super) type Line = Vec<(String, Look)>;
@@ -33,7 +34,7 @@ pub(super) fn approval(asked: &ApprovalAsked) -> Vec<Line> {
             (format!(" +{}", diff.added), Look::Good),
             (format!(" −{}", diff.removed), Look::Bad),
         ]);
-        lines.extend(diff.text.lines().map(|line| {
+        lines.extend(hunks(&diff.text).lines().map(|line| {
             let look = match line.as_bytes().first() {
                 Some(b'+') => Look::Good,
                 Some(b'-') => Look::Bad,
