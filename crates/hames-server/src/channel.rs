@@ -172,30 +172,39 @@ impl Channel {
     /// Hands events on. Durable ones that passed before are left out.
     pub(crate) fn publish(&self, batch: &[Envelope]) {
         let now = Instant::now();
-        let mut live = self.locked();
-        let waited = live.glance.waits();
-        let mut has_to_be_timed = false;
-        for envelope in batch {
-            if let Some(seq) = envelope.seq {
-                if seq <= live.last_seq {
-                    continue;
+        let has_to_be_timed = self.change(|live| {
+            let mut has_to_be_timed = false;
+            for envelope in batch {
+                if let Some(seq) = envelope.seq {
+                    if seq <= live.last_seq {
+                        continue;
+                    }
+                    live.last_seq = seq;
                 }
-                live.last_seq = seq;
+                live.glance.take_in(envelope);
+                self.desk.take_in(envelope);
+                has_to_be_timed |= live.hand_on(envelope, now);
             }
-            live.glance.take_in(envelope);
-            self.desk.take_in(envelope);
-            has_to_be_timed |= live.hand_on(envelope, now);
-        }
-        let waits = live.glance.waits();
-        drop(live);
+            has_to_be_timed
+        });
         if has_to_be_timed {
             self.runtime.spawn(release_in_time(self.me.clone()));
         }
+    }
+
+    /// Changes what is known of the session, and counts it among those that wait for a person, or no more.
+    fn change<T>(&self, change: impl FnOnce(&mut Live) -> T) -> T {
+        let mut live = self.locked();
+        let waited = live.glance.waits();
+        let done = change(&mut live);
+        let waits = live.glance.waits();
+        drop(live);
         if waits != waited {
             self.counts.send_modify(|counts| {
                 counts.waiting = if waits { counts.waiting + 1 } else { counts.waiting.saturating_sub(1) };
             });
         }
+        done
     }
 
     /// Begins to hand events to this buffer, for somebody who has everything up to `cursor`. Gives the open steps so far;
@@ -238,28 +247,17 @@ impl Channel {
 
     /// Takes in what passed before the channel was there, where nothing of it is known yet; nobody is told of it.
     pub(crate) fn recall(&self, earlier: &[Envelope]) {
-        let mut live = self.locked();
-        let waited = live.glance.waits();
-        earlier.iter().for_each(|envelope| live.glance.take_in(envelope));
-        let waits = live.glance.waits();
-        drop(live);
-        if waits && !waited {
-            self.counts.send_modify(|counts| counts.waiting += 1);
-        }
+        self.change(|live| earlier.iter().for_each(|envelope| live.glance.take_in(envelope)));
     }
 
     /// Sends every subscriber away.
     pub(crate) fn close(&self, why: Option<ApiError>) {
-        let mut live = self.locked();
-        live.closed = true;
-        live.release(Instant::now());
-        live.subscribers.drain(..).for_each(|subscriber| subscriber.end(why.clone()));
-        let waits = live.glance.waits();
-        live.glance = Glance::default();
-        drop(live);
-        if waits {
-            self.counts.send_modify(|counts| counts.waiting = counts.waiting.saturating_sub(1));
-        }
+        self.change(|live| {
+            live.closed = true;
+            live.release(Instant::now());
+            live.subscribers.drain(..).for_each(|subscriber| subscriber.end(why.clone()));
+            live.glance = Glance::default();
+        });
     }
 }
 
