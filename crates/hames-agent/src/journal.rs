@@ -11,11 +11,15 @@ use hames_protocol::{
     WindowState, closing::Tally,
 };
 
+use tokio::runtime::Handle;
+
 use crate::session::Ports;
 use crate::{Clock, Watch};
 
 /// Events read at once while a log is replayed.
 const REPLAY_PAGE: usize = 1_000;
+/// Events of a page that are taken in at once. More of them hold nobody else up: a thread that may block does it.
+const REPLAYED_AT_ONCE: usize = 64;
 
 /// The folds a run reads.
 #[derive(Debug, Default)]
@@ -24,6 +28,8 @@ pub(crate) struct Folds {
     pub(crate) state: Arc<Mutex<SessionState>>,
     pub(crate) tally: Mutex<Tally>,
     pub(crate) window: Mutex<WindowState>,
+    /// Held while a page of the log is taken in.
+    replaying: Mutex<()>,
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -41,6 +47,17 @@ impl Folds {
                 None => locked(&self.transcript).apply(&envelope.event),
             }
             locked(&self.tally).apply(envelope);
+        }
+    }
+
+    /// Takes in what of a page of the log is not known yet. Where whoever waited for a page is gone, the next one may take
+    /// in the same events again: then what is known by now is left out.
+    fn replay(&self, page: &[Envelope]) {
+        let _turn = locked(&self.replaying);
+        for envelope in page {
+            if envelope.seq.is_none_or(|seq| seq > locked(&self.state).seq) {
+                self.apply(envelope);
+            }
         }
     }
 }
@@ -136,16 +153,29 @@ impl Journal {
         loop {
             let known = self.state().seq;
             let page = self.ports.log.read(&self.session, known, REPLAY_PAGE).await?;
-            for envelope in &page {
-                self.folds.apply(envelope);
-            }
+            let first = self.take_in(page).await?;
             let now_known = self.state().seq;
             if now_known == known {
                 *next = Next::Seq(known + 1);
                 return Ok(());
             }
-            let is_new = now_known == 1;
-            *locked(&self.unseen) = page.into_iter().next().filter(|_| is_new);
+            *locked(&self.unseen) = first.filter(|_| now_known == 1);
+        }
+    }
+
+    /// Takes in a page of the log and gives its first event.
+    async fn take_in(&self, page: Vec<Envelope>) -> Result<Option<Envelope>, LogError> {
+        let (folds, is_long) = (Arc::clone(&self.folds), page.len() > REPLAYED_AT_ONCE);
+        let replay = move || {
+            folds.replay(&page);
+            page.into_iter().next()
+        };
+        match Handle::try_current() {
+            Ok(runtime) if is_long => runtime
+                .spawn_blocking(replay)
+                .await
+                .map_err(|error| LogError::Io(format!("session {} cannot be read: {error}", self.session))),
+            _ => Ok(replay()),
         }
     }
 

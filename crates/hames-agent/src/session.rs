@@ -11,7 +11,7 @@ use hames_protocol::{
     PinTarget, PinnedBy, RunId, RunResult, RunStart, SessionCreated, SessionId, SessionState, Settings,
     SettingsChanged, WindowPreview, WindowReport, WindowState, closing,
 };
-use hames_tools::Finished;
+use hames_tools::{Door, Finished};
 use tokio_util::sync::CancellationToken;
 
 use crate::compaction::Planned;
@@ -369,12 +369,24 @@ impl Session {
         recorder.record(opening_events(agent, input)).await?;
         let cx = self.loop_cx(agent, mode, control, recorder);
         let mut end = agent.run_loop(&cx).await?;
+        if mode == Mode::Build {
+            self.settle_made(&cx.door, recorder).await?;
+        }
         if end.result == RunResult::Interrupted {
             end.exit_code = control.aborted_code.load(Ordering::SeqCst);
         }
         let tally = locked(&self.journal.folds.tally).clone();
         recorder.record(end.events(&tally, self.journal.clock().now_ms())).await?;
         Ok(end)
+    }
+
+    /// What a run made just as it had been proposed is proposed no more.
+    async fn settle_made(&self, door: &Door, recorder: &Recorder) -> Result<(), Failure> {
+        if !self.state().has_proposals() {
+            return Ok(());
+        }
+        let state = self.state().clone();
+        door.settle_changes(self.id(), &state, recorder).await.map(drop)
     }
 }
 

@@ -27,7 +27,7 @@ impl Activity {
     /// A word or two for people; `None` where nothing goes on.
     pub(crate) fn text(&self) -> Option<String> {
         match self.state {
-            SessionActivity::Idle => None,
+            SessionActivity::Idle | SessionActivity::Unknown => None,
             SessionActivity::Running => Some("running".into()),
             SessionActivity::WaitingForYou => Some("waiting for you".into()),
             SessionActivity::Elsewhere => Some(format!("held by {}", self.holder)),
@@ -35,7 +35,7 @@ impl Activity {
     }
 }
 
-/// The sessions that somebody holds. All others are idle.
+/// The sessions that somebody holds. In all others nothing goes on; what their rows say is what they are about.
 pub(crate) fn of_sessions(store: &Store, home: &Home) -> Result<HashMap<SessionId, Activity>, Stop> {
     let held = store.in_use()?;
     let mut all: HashMap<SessionId, Activity> = held
@@ -69,6 +69,7 @@ mod tests {
     fn only_what_goes_on_is_said() {
         for (state, text) in [
             (SessionActivity::Idle, None),
+            (SessionActivity::Unknown, None),
             (SessionActivity::Running, Some("running")),
             (SessionActivity::WaitingForYou, Some("waiting for you")),
             (SessionActivity::Elsewhere, Some("held by hames run (process 7)")),

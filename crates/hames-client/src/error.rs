@@ -21,7 +21,7 @@ pub enum ClientError {
     Refused(#[from] ApiError),
     /// The server speaks another major version of the API.
     #[error(
-        "the running server speaks version {}.{} of the API and this program {}.{}; stop it with `hames server stop`, then try again",
+        "the running server speaks version {}.{} of the API and this program {}.{}; end it with `hames server stop --now`, then try again",
         theirs.major, theirs.minor, ours.major, ours.minor
     )]
     Incompatible {

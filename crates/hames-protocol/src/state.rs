@@ -181,7 +181,10 @@ impl SessionState {
                 self.applying.clear();
                 self.decided();
                 let settled = self.settle(&applied.paths);
-                self.settled.applied.extend(settled);
+                // What a run made itself, its model knows.
+                if envelope.run.is_none() {
+                    self.settled.applied.extend(settled);
+                }
             }
             Event::ChangesDiscarded(discarded) => {
                 self.decided();

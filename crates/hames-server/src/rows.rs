@@ -32,6 +32,7 @@ pub(crate) fn row(info: SessionInfo, state: SessionActivity, held_by: Option<Str
         mode: info.mode,
         first_line: info.first_line,
         state: if held_by.is_some() { SessionActivity::Elsewhere } else { state },
+        last_result: info.last_result,
         pending: info.pending,
         held_by,
     }

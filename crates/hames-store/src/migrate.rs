@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 3, name: "grants", sql: include_str!("../migrations/0003_grants.sql") },
     Migration { version: 4, name: "search by time", sql: include_str!("../migrations/0004_search_by_time.sql") },
     Migration { version: 5, name: "waiting", sql: include_str!("../migrations/0005_waiting.sql") },
+    Migration { version: 6, name: "last result", sql: include_str!("../migrations/0006_last_result.sql") },
 ];
 
 /// The version this program writes.

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use hames_protocol::{
-    Envelope, Event, LogError, MessageUser, Mode, ModelRef, Outside, Part, PendingId, SessionBranched, SessionCut,
-    SessionId, SessionImported, is_unprintable,
+    Envelope, Event, LogError, MessageUser, Mode, ModelRef, Outside, Part, PendingId, RunResult, SessionBranched,
+    SessionCut, SessionId, SessionImported, is_unprintable,
 };
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
@@ -54,14 +54,17 @@ pub struct SessionInfo {
     pub pending: u32,
     /// Whether its last run ended with proposals that nobody has decided about.
     pub undecided: bool,
+    /// How its last run ended; `None` before the first, and while one goes on or was left open.
+    pub last_result: Option<RunResult>,
 }
 
 pub(crate) const COLUMNS: &str = "s.id, s.name, s.folder, s.created_at, s.updated_at, s.last_seq, s.turns, s.model, s.mode, s.first_line, \
-     iif(json_valid(s.pending), json_array_length(s.pending), 0), s.asks";
+     iif(json_valid(s.pending), json_array_length(s.pending), 0), s.asks, s.ended";
 
 pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
     let id: String = row.get(0)?;
     let mode: Option<String> = row.get(8).unwrap_or_default();
+    let ended: Option<String> = row.get(12).unwrap_or_default();
     Ok(SessionInfo {
         id: id.into(),
         name: row.get(1)?,
@@ -76,6 +79,7 @@ pub(crate) fn info(row: &Row<'_>) -> rusqlite::Result<SessionInfo> {
         first_line: row.get(9).unwrap_or_default(),
         pending: u32::try_from(uint(row, 10)).unwrap_or(u32::MAX),
         undecided: uint(row, 11) == Asks::UNDECIDED,
+        last_result: ended.and_then(|text| RunResult::named(&text)),
     })
 }
 
@@ -274,6 +278,8 @@ pub(crate) struct Changes {
     turns: u32,
     waits: Vec<Waits>,
     asks: Asks,
+    /// How the last run ended: nothing where one has begun since.
+    ended: Option<Option<RunResult>>,
 }
 
 impl Changes {
@@ -291,8 +297,10 @@ impl Changes {
             Event::SettingsChanged(changed) => self.set(changed.settings.model.clone(), changed.settings.mode),
             Event::RunStart(start) if envelope.agent.is_empty() => {
                 self.turns += 1;
+                self.ended = Some(None);
                 self.set(Some(start.model.clone()), Some(start.mode));
             }
+            Event::RunDone(done) if envelope.agent.is_empty() => self.ended = Some(Some(done.result)),
             Event::SessionRenamed(renamed) => self.name = Some(clean_name(&renamed.name)),
             Event::SessionMoved(moved) => self.folder = Some(moved.folder.clone()),
             Event::SessionBranched(SessionBranched { outside: Some(outside), .. })
@@ -343,7 +351,7 @@ impl Changes {
     }
 
     fn only_time_passed(&self) -> bool {
-        let Changes { updated_at: _, waits: _, name, folder, model, mode, first_line, turns, asks } = self;
+        let Changes { updated_at: _, waits: _, name, folder, model, mode, first_line, turns, asks, ended } = self;
         name.is_none()
             && folder.is_none()
             && model.is_none()
@@ -351,6 +359,7 @@ impl Changes {
             && first_line.is_none()
             && *turns == 0
             && *asks == Asks::AS_BEFORE
+            && ended.is_none()
     }
 
     /// Writes them, with the seq of the last event. Most appends change nothing but that and the time.
@@ -368,7 +377,8 @@ impl Changes {
                name_key = coalesce(?5, name_key), folder = coalesce(?6, folder), model = coalesce(?7, model),
                mode = coalesce(?8, mode), turns = turns + ?9,
                first_line = CASE WHEN first_line = '' THEN coalesce(?10, '') ELSE first_line END,
-               asks = CASE coalesce(asks, 0) WHEN 0 THEN ?11 WHEN 1 THEN ?12 ELSE ?13 END
+               asks = CASE coalesce(asks, 0) WHEN 0 THEN ?11 WHEN 1 THEN ?12 ELSE ?13 END,
+               ended = iif(?14, ?15, ended)
              WHERE n = ?1",
         )?
         .execute((
@@ -385,6 +395,8 @@ impl Changes {
             int(self.asks.0[0]),
             int(self.asks.0[1]),
             int(self.asks.0[2]),
+            self.ended.is_some(),
+            self.ended.flatten().map(RunResult::as_str),
         ))?;
         Ok(())
     }
@@ -434,7 +446,7 @@ pub(crate) fn refold(db: &Connection, number: i64) -> Result<(), Fault> {
         db.query_row(ends, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     changes.updated_at = changes.updated_at.max(updated.unsigned_abs());
     db.execute(
-        "UPDATE sessions SET turns = 0, first_line = '', asks = 0, pending = NULL, created_at = iif(created_at = 0, ?2, created_at) WHERE n = ?1",
+        "UPDATE sessions SET turns = 0, first_line = '', asks = 0, pending = NULL, ended = NULL, created_at = iif(created_at = 0, ?2, created_at) WHERE n = ?1",
         [number, created],
     )?;
     match changes.write(db, number, seq_of(last)) {

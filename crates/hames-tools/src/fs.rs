@@ -411,6 +411,17 @@ pub trait Preview: Send + Sync {
         blobs: Arc<dyn BlobStore>,
         emit: &dyn Emit,
     ) -> Result<Finished, Failure>;
+
+    /// Takes back the proposals that `base` is already as they have it, whoever made it so, and records that to `emit` as
+    /// applied. Gives their absolute paths; fails only where it cannot be recorded.
+    async fn settle(
+        &self,
+        base: Arc<dyn FsProvider>,
+        session: &SessionId,
+        state: &SessionState,
+        blobs: Arc<dyn BlobStore>,
+        emit: &dyn Emit,
+    ) -> Result<Vec<String>, Failure>;
 }
 
 /// What became of proposals whose application was cut.

@@ -37,6 +37,16 @@ impl Preview for Finishes {
         emit.record(vec![ChangesApplied { paths: applied.clone() }.into()]).await?;
         Ok(Finished { applied, left: vec![("/w/b".into(), "somebody changed it".into())] })
     }
+    async fn settle(
+        &self,
+        _: Arc<dyn FsProvider>,
+        _: &SessionId,
+        _: &SessionState,
+        _: Arc<dyn BlobStore>,
+        _: &dyn Emit,
+    ) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
 }
 
 /// A session that died while two proposals were being applied.

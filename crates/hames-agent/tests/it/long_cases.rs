@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use hames_agent::{Compaction, RunControl};
-use hames_context::Policy;
+use hames_context::{Carried, Deterministic, Policy, PruneThenSummarize, Strategy};
 use hames_model::{ChatModel, Endpoint};
 use hames_protocol::{
     Delivery, Effect, Event, MemoryBlobs, MemoryInbox, ModelInfo, RunResult, Todo, TodoPriority, TodoStatus,
@@ -253,4 +253,54 @@ async fn todos_waiting_messages_and_what_was_read_outlive_a_compaction() {
     assert!(todos.iter().all(|todo| opening.contains(&todo.content)), "{opening}");
     let steers = last.messages().iter().filter(|message| message.to_string().contains("message mid")).count();
     assert_eq!(steers, 1);
+}
+
+#[tokio::test]
+async fn a_steer_that_was_heard_is_not_what_is_asked_after_a_later_compaction() {
+    let strategies: [Arc<dyn Strategy>; 3] =
+        [Arc::new(Carried), Arc::new(Deterministic), Arc::new(PruneThenSummarize::default())];
+    for strategy in strategies {
+        let name = strategy.name().to_owned();
+        let inbox_of = Arc::new(Mutex::new(None::<Arc<MemoryInbox>>));
+        let during = Arc::clone(&inbox_of);
+        let script = Script::new().respond(move |request| {
+            if is_for_document(request) {
+                return Turn::text("- foo is called bar by now");
+            }
+            match request.last_role() {
+                "user" if request.last_text().contains("message rename") => Turn::text("It is renamed."),
+                "user" if request.last_text().contains("second") => {
+                    let inbox = during.lock().unwrap().take().unwrap();
+                    inbox.push(pending("rename", Delivery::Steer)).unwrap();
+                    Turn::call("Look", json!({"path": "a"}))
+                }
+                _ => Turn::text("Fine."),
+            }
+        });
+        let policy = Policy { strategy, auto: false, ..Policy::default() };
+        let (mut hames, provider) = over(script, 16_000, 500, policy).await;
+        for turn in ["first", "second", "third", "fourth"] {
+            *inbox_of.lock().unwrap() = Some(hames.inbox.clone());
+            says(&mut hames, &format!("{turn} {}", words(1_500))).await;
+        }
+        assert!(compact(&mut hames).await, "{name}");
+        says(&mut hames, "go on").await;
+        let requests: Vec<Arc<ChatRequest>> = provider.requests().into_iter().filter(|r| !is_for_document(r)).collect();
+        let says_it = |message: &&Value| message["role"] == "user" && message.to_string().contains("message rename");
+        // It is the last word of exactly the request it came in with.
+        let last_word = |request: &&Arc<ChatRequest>| {
+            request.messages().iter().rfind(|m| m["role"] == "user").is_some_and(|m| says_it(&m))
+        };
+        assert_eq!(requests.iter().filter(last_word).count(), 1, "{name}");
+        let after = requests.last().unwrap();
+        assert!(after.messages().iter().filter(says_it).count() <= 1, "{name}: {:?}", after.messages());
+        assert!(after.last_text().contains("go on"));
+        let delivered = hames
+            .log
+            .events()
+            .iter()
+            .filter(|e| matches!(&e.event, Event::MessageUser(m) if m.pending_id.is_some()))
+            .count();
+        assert_eq!((delivered, provider.violations().len()), (1, 0), "{name}");
+    }
 }

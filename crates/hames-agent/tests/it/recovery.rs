@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hames_agent::{Ports, Session, SystemClock};
 use hames_protocol::{
-    CallId, Cut, Delivery, Effect, Envelope, Event, FileChanged, Item, OpenBlock, OpenKind, RunResult, SessionId,
-    ToolErrorClass,
+    CallId, Cut, Delivery, Durability, Effect, Envelope, Event, EventLog, FileChanged, Item, MemoryLog, OpenBlock,
+    OpenKind, PendingPaused, RunResult, SessionCreated, SessionId, Settings, ToolErrorClass,
 };
 use serde_json::json;
 
@@ -384,4 +387,28 @@ async fn the_next_holder_is_told_which_files_were_in_the_middle_of_a_change() {
     assert_eq!(cut, [Path::new("/w/a"), Path::new("/w/b")]);
     events.push(Envelope { seq: Some(first + 2), ..answer });
     assert!(after_death(&events, &[]).await.session.cut_changes().is_empty(), "an answered call is no cut one");
+}
+
+#[tokio::test]
+async fn others_go_on_while_a_long_log_is_read() {
+    let (log, id) = (Arc::new(MemoryLog::default()), SessionId::from("long"));
+    let created = SessionCreated { name: "long".into(), folder: "/w".into(), settings: Settings::default() };
+    let paused = (2..=10_000).map(|n| Event::from(PendingPaused { paused: n % 2 == 0 }));
+    let events = std::iter::once(created.into()).chain(paused);
+    let events = events.map(|event| Envelope { session: Some(id.clone()), ..Envelope::detached(1, event) }).collect();
+    log.append(&id, 1, events, Durability::Process).await.unwrap();
+    // The log answers at once: whoever takes it in on this thread lets nobody else have a turn.
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&turns);
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+        }
+    });
+    let ports = Ports { log, clock: Arc::new(SystemClock) };
+    let session = Session::look(ports, id).await.unwrap();
+    assert!(turns.load(Ordering::SeqCst) > 0, "nobody else had a turn");
+    assert_eq!(session.state().seq, 10_000);
+    other.abort();
 }

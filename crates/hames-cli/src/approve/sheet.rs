@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use hames_protocol::{ApprovalAsked, Grant, is_unprintable};
+use hames_protocol::{ApprovalAsked, Grant, QuestionAsked, is_unprintable};
 use serde_json::Value;
 
 use crate::output::{Style, clean};
@@ -55,6 +55,16 @@ pub(super) fn sheet(asked: &ApprovalAsked, width: usize, style: Style, extent: E
         });
     }
     Sheet { text: writer.text, left_out: writer.left_out }
+}
+
+/// Lays a tool's question out: its text, and its choices by number.
+pub(super) fn question(asked: &QuestionAsked, width: usize, style: Style) -> String {
+    let width = width.max(LEAST_WIDTH);
+    let mut writer = Writer { text: String::new(), width, style, extent: Extent::Whole, left_out: 0 };
+    writer.heading("A question for you");
+    writer.block(&asked.text, |_, line| line.to_owned());
+    (1..).zip(&asked.choices).for_each(|(number, choice)| writer.field(&number.to_string(), choice));
+    writer.text
 }
 
 /// What an answer for more than this once allows, one line each.
@@ -344,6 +354,22 @@ mod tests {
             let shown = sheet(&asked(json!({"command": command})), width, Style::default(), Extent::Whole).text;
             assert!(shown.contains(&command) || read_back(&shown) == command, "{width}\n{shown}");
         }
+    }
+
+    #[test]
+    fn a_tools_question_is_shown_whole_with_its_choices_and_cannot_move_the_cursor() {
+        let asked = |text: &str, choices: &[&str]| QuestionAsked {
+            call_id: "c".into(),
+            text: text.into(),
+            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+            digest: "d".into(),
+        };
+        let shown = question(&asked("Which one?\u{1b}[2J", &["red", "dark\u{202e} blue"]), 80, Style::default());
+        let expected = "\nA question for you\n  │ Which one?\\x1b[2J\n  1        red\n  2        dark\\u{202e} blue\n";
+        assert_eq!(shown, expected);
+        let lines: Vec<String> = (1..=100).map(|n| format!("line {n}")).collect();
+        let shown = question(&asked(&lines.join("\n"), &[]), 80, Style::default());
+        assert!(lines.iter().all(|line| shown.contains(&format!("│ {line}\n"))), "{shown}");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use std::io::{PipeReader, Write};
 use std::os::fd::AsFd;
 
 use async_trait::async_trait;
-use hames_protocol::{ApprovalAsked, Approver, Decision};
+use hames_protocol::{ApprovalAsked, Approver, Decision, QuestionAsked};
 use tokio::sync::oneshot;
 
-use super::sheet::{Extent, granted, sheet};
+use super::sheet::{Extent, granted, question, sheet};
 use crate::output::Style;
 use crate::output::printer::{Hold, Sink};
 use crate::sys;
@@ -23,6 +23,9 @@ use crate::sys;
 const USUAL_WIDTH: usize = 80;
 /// Bytes of an answer that are looked at. A terminal gives a line of 4096 at most.
 const ANSWER_BYTES: usize = 4096;
+
+/// Who answers, for the record.
+const BY: &str = "user";
 
 /// The person at the terminal.
 pub(super) struct Terminal {
@@ -39,22 +42,33 @@ impl Terminal {
 #[async_trait]
 impl Approver for Terminal {
     async fn decide(&self, asked: &ApprovalAsked) -> Option<(Decision, String)> {
+        let deciding = Deciding { asked: asked.clone(), style: self.style };
+        self.stand(move |lines| deciding.ask(lines)).await.map(|decision| (decision, BY.to_owned()))
+    }
+
+    async fn answer(&self, asked: &QuestionAsked) -> Option<(String, String)> {
+        let telling = Telling { asked: asked.clone(), style: self.style };
+        self.stand(move |lines| telling.ask(lines)).await.map(|answer| (answer, BY.to_owned()))
+    }
+}
+
+impl Terminal {
+    /// Lets a question stand until `ask` has its answer, on a thread of its own.
+    async fn stand<T: Send + 'static>(&self, ask: impl FnOnce(&Lines) -> Option<T> + Send + 'static) -> Option<T> {
         let hold = self.sink.hold().await;
         let (cancelled, cancel) = std::io::pipe().ok()?;
         let (reply, answer) = oneshot::channel();
-        let (asked, style) = (asked.clone(), self.style);
         std::thread::Builder::new()
             .name("question".into())
             .spawn(move || {
-                let answer = Asking { asked, style, cancelled }.ask();
                 // Nobody waits for it any more where the run has ended.
-                let _ = reply.send(answer);
+                let _ = reply.send(ask(&Lines { cancelled }));
             })
             .ok()?;
         let mut open = Open { hold: Some(hold), _cancel: cancel };
-        let decision = answer.await.ok().flatten()?;
+        let answer = answer.await.ok().flatten()?;
         open.hold = None;
-        Some((decision, "user".to_owned()))
+        Some(answer)
     }
 }
 
@@ -96,29 +110,19 @@ impl Answer {
     }
 }
 
-/// What came from the terminal.
-enum Line {
-    Text(String),
-    /// No answer will come from there; the answer is no.
-    End,
-    /// The question was dropped.
-    Cancelled,
-}
-
-struct Asking {
+struct Deciding {
     asked: ApprovalAsked,
     style: Style,
-    cancelled: PipeReader,
 }
 
-impl Asking {
+impl Deciding {
     /// Shows the question and waits for its answer; `None` where it was dropped.
-    fn ask(&self) -> Option<Decision> {
+    fn ask(&self, lines: &Lines) -> Option<Decision> {
         self.show(Extent::Short);
-        let _ = sys::forget_typed(std::io::stdin().as_fd());
+        lines.forget_typed();
         loop {
             self.prompt();
-            match self.line() {
+            match lines.next() {
                 Line::Cancelled => return None,
                 Line::End => {
                     print("\n");
@@ -138,8 +142,7 @@ impl Asking {
     }
 
     fn show(&self, extent: Extent) {
-        let width = sys::columns(std::io::stderr().as_fd()).unwrap_or(USUAL_WIDTH);
-        let sheet = sheet(&self.asked, width, self.style, extent);
+        let sheet = sheet(&self.asked, width(), self.style, extent);
         let mut text = sheet.text;
         if self.is_lasting() {
             text.push_str(&self.style.dim("  s and f allow from then on"));
@@ -161,9 +164,67 @@ impl Asking {
         };
         print(&format!("{} > ", self.style.bold(choices)));
     }
+}
+
+struct Telling {
+    asked: QuestionAsked,
+    style: Style,
+}
+
+impl Telling {
+    /// Shows the question and waits for its answer; `None` where it was dropped, or where none will come.
+    fn ask(&self, lines: &Lines) -> Option<String> {
+        print(&question(&self.asked, width(), self.style));
+        lines.forget_typed();
+        let how = if self.asked.choices.is_empty() { "your answer" } else { "a number, or your own words" };
+        loop {
+            print(&format!("{} > ", self.style.bold(how)));
+            match lines.next() {
+                Line::Cancelled => return None,
+                Line::End => {
+                    print("\n");
+                    return None;
+                }
+                Line::Text(line) => {
+                    if let Some(answer) = meant(&line, &self.asked.choices) {
+                        return Some(answer);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a line says as an answer: a choice, by its words or its number, or its own words. Nothing where it is blank.
+fn meant(line: &str, choices: &[String]) -> Option<String> {
+    let words = line.trim();
+    let by_number = || choices.get(words.parse::<usize>().ok()?.checked_sub(1)?);
+    let chosen = choices.iter().find(|choice| choice.trim() == words).or_else(by_number);
+    Some(chosen.map_or(words, String::as_str).to_owned()).filter(|answer| !answer.trim().is_empty())
+}
+
+/// What came from the terminal.
+enum Line {
+    Text(String),
+    /// No answer will come from there.
+    End,
+    /// The question was dropped.
+    Cancelled,
+}
+
+/// The lines that are typed while a question stands.
+struct Lines {
+    cancelled: PipeReader,
+}
+
+impl Lines {
+    /// Throws away what was typed before the question could be read.
+    fn forget_typed(&self) {
+        let _ = sys::forget_typed(std::io::stdin().as_fd());
+    }
 
     /// The next line of the terminal.
-    fn line(&self) -> Line {
+    fn next(&self) -> Line {
         let stdin = std::io::stdin().lock();
         let mut line = Vec::new();
         loop {
@@ -187,6 +248,10 @@ impl Asking {
     }
 }
 
+fn width() -> usize {
+    sys::columns(std::io::stderr().as_fd()).unwrap_or(USUAL_WIDTH)
+}
+
 /// Straight to the terminal, past the output that waits. Nobody can be told where even that is closed.
 fn print(text: &str) {
     let mut to = std::io::stderr().lock();
@@ -195,29 +260,4 @@ fn print(text: &str) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_clear_words_are_answers() {
-        use Decision::*;
-        for (line, lasting, answer) in [
-            ("y\n", true, Answer::Decision(Once)),
-            (" YES \r\n", true, Answer::Decision(Once)),
-            ("s", true, Answer::Decision(Session)),
-            ("folder", true, Answer::Decision(Folder)),
-            ("N", true, Answer::Decision(Deny)),
-            ("no", false, Answer::Decision(Deny)),
-            ("v", false, Answer::ShowAll),
-            ("s", false, Answer::Odd),
-            ("f", false, Answer::Odd),
-            ("", true, Answer::Odd),
-            ("yy", true, Answer::Odd),
-            ("yes please", true, Answer::Odd),
-            ("\u{1b}[A", true, Answer::Odd),
-            ("y\ny\n", true, Answer::Odd),
-        ] {
-            assert_eq!(Answer::of(line, lasting), answer, "{line:?}");
-        }
-    }
-}
+mod tests;

@@ -3,16 +3,16 @@
 //! Looking needs nobody's leave and writes nothing. Deciding takes the session's lease, finishes an apply that was cut
 //! before, and records what was decided; how the disk changes is the workspace's business.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hames_agent::{Nobody, Ports, Session, SystemClock, Watch};
 use hames_protocol::api::{ApiErrorCode, ChangePathsGiven};
-use hames_protocol::{ChangeKind, SessionState};
-use hames_store::{SessionInfo, Store};
-use hames_tools::{Finished, FsProvider};
+use hames_protocol::{ChangeKind, Emit, SessionState};
+use hames_store::{Lease, SessionInfo, Store};
+use hames_tools::Finished;
 use hames_workspace::files::{
-    ApplyError, Changes, LocalFs, LocalFsOptions, Mismatch, OpenChange, What, remove_staged_beside,
+    ApplyError, Changes, LocalFs, LocalFsOptions, Mismatch, OpenChange, What, proposed_places, remove_staged_beside,
 };
 use serde_json::{Value, json};
 
@@ -72,6 +72,18 @@ fn state_of(store: &Store, info: &SessionInfo) -> Result<SessionState, Stop> {
         Ok(())
     })?;
     Ok(state)
+}
+
+/// A session that this command may write.
+struct Own {
+    session: Session,
+    /// Records what is decided.
+    emit: Arc<dyn Emit>,
+    /// What was finished of an apply that was cut.
+    finished: Finished,
+    /// What was open before that.
+    open: Vec<OpenChange>,
+    _lease: Lease,
 }
 
 struct Command<'a> {
@@ -218,8 +230,7 @@ impl Command<'_> {
             self.settled(info, "applied", &done.paths, &open)?;
             return self.left_alone(info, &left);
         }
-        let _lease = self.store.lease(&info.id, "hames changes apply")?;
-        let (session, finished, mut open) = self.resume(changes, info).await?;
+        let Own { session, emit, finished, mut open, _lease } = self.own(changes, info, "hames changes apply").await?;
         if !finished.left.is_empty() {
             // What is left does not fit, and would only be refused.
             self.settled(info, "applied", &finished.applied, &open)?;
@@ -227,7 +238,6 @@ impl Command<'_> {
         }
         let state = session.state().clone();
         open.append(&mut changes.open(&state, places).await?);
-        let emit = session.emit(Arc::new(Nobody) as Arc<dyn Watch>);
         let mut applied = match changes.apply(&state, places, emit.as_ref()).await {
             Ok(applied) => applied,
             Err(ApplyError::Failed(failure)) => return Err(failure.into()),
@@ -281,35 +291,29 @@ impl Command<'_> {
             self.settled(info, "discarded", &done.paths, &open)?;
             return Ok(exit::COMPLETE);
         }
-        let _lease = self.store.lease(&info.id, "hames changes discard")?;
-        let (session, ..) = self.resume(changes, info).await?;
+        let Own { session, emit, _lease, .. } = self.own(changes, info, "hames changes discard").await?;
         let state = session.state().clone();
         let open = changes.open(&state, &[]).await?;
-        let emit = session.emit(Arc::new(Nobody) as Arc<dyn Watch>);
         let discarded = changes.discard(&state, places, emit.as_ref()).await?;
         self.settled(info, "discarded", &discarded, &open)?;
         Ok(exit::COMPLETE)
     }
 
-    /// The session, for whoever writes it: what a death left is closed and finished. Gives what was finished, and what
-    /// was open before.
-    async fn resume(
-        &self,
-        changes: &Changes,
-        info: &SessionInfo,
-    ) -> Result<(Session, Finished, Vec<OpenChange>), Stop> {
+    /// The session, for whoever writes it: what a death left is closed and finished.
+    async fn own(&self, changes: &Changes, info: &SessionInfo, holder: &str) -> Result<Own, Stop> {
+        let _lease = self.store.lease(&info.id, holder)?;
         let ports = Ports { log: self.store.log(), clock: Arc::new(SystemClock) };
         let session = Session::resume(ports, info.id.clone()).await?;
         session.cut_changes().iter().for_each(|file| remove_staged_beside(file));
-        let state = session.state().clone();
-        if state.applying.is_empty() {
-            return Ok((session, Finished::default(), Vec::new()));
-        }
-        let open = changes.open(&state, &[]).await?;
         let emit = session.emit(Arc::new(Nobody) as Arc<dyn Watch>);
-        let finished = changes.finish(&state, emit.as_ref()).await?;
-        unfinished(&finished);
-        Ok((session, finished, open))
+        let state = session.state().clone();
+        let (mut finished, mut open) = (Finished::default(), Vec::new());
+        if !state.applying.is_empty() {
+            open = changes.open(&state, &[]).await?;
+            finished = changes.finish(&state, emit.as_ref()).await?;
+            unfinished(&finished);
+        }
+        Ok(Own { session, emit, finished, open, _lease })
     }
 
     /// Says what was decided.
@@ -336,44 +340,11 @@ impl Command<'_> {
     }
 }
 
-/// The absolute paths that a person means, each of which has proposals at or below it.
+/// The absolute paths that a person means.
 fn places(paths: &[PathBuf], fs: &LocalFs, state: &SessionState) -> Result<Vec<String>, Stop> {
-    paths
-        .iter()
-        .map(|path| {
-            let text = path.to_string_lossy();
-            let written = written(&fs.root().join(path)).to_string_lossy().into_owned();
-            // As it is written, with the links above it followed, and followed itself.
-            let led_to = [fs.resolve_entry(&text), fs.resolve(&text)];
-            let led_to = led_to.into_iter().flatten().map(|found| found.abs.to_string_lossy().into_owned());
-            let has_proposals = |place: &String| {
-                let below = format!("{}/", place.trim_end_matches('/'));
-                let is_meant = |path: &String| path == place || path.starts_with(&below);
-                state.proposals.keys().chain(&state.proposed_folders).any(is_meant)
-            };
-            std::iter::once(written).chain(led_to).find(has_proposals).ok_or_else(|| {
-                Stop::usage(format!(
-                    "nothing is proposed at {}; `hames changes list` shows what is",
-                    clean::line(&text)
-                ))
-            })
-        })
-        .collect()
-}
-
-/// A path without `.` and `..`, going by how it is written.
-fn written(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
+    let paths: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+    proposed_places(&paths, fs, state)
+        .map_err(|why| Stop::usage(format!("{}; `hames changes list` shows what is", clean::line(&why.to_string()))))
 }
 
 fn verb(change: &OpenChange) -> &'static str {

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::time::Duration;
 
 use hames_agent::{Clock, SystemClock};
 use hames_client::{ClientError, Found, Place};
@@ -16,14 +15,12 @@ use crate::exit::{self, Stop};
 use crate::home::Home;
 use crate::output::text::{count, duration};
 use crate::output::{Out, clean, say};
-use crate::server::{finder, holder, last_args, starter};
+use crate::server::{Note, finder, holder, last_args, starter, until_gone};
 
-/// Between two looks whether a server that is stopping is gone.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long a server may take to end its runs and leave.
-const LEAVE_LIMIT: Duration = Duration::from_secs(30);
 /// Bytes of the log's end that are looked at.
 const TAIL_BYTES: u64 = 4 * 1024 * 1024;
+/// What can be done about a server that is busy.
+const STOP_HINT: &str = "\n  --now ends what runs, --when-idle waits for its end";
 
 pub(crate) fn run(what: &ServerCommand, env: &Env) -> Result<u8, Stop> {
     let home = Home::find(env)?;
@@ -42,11 +39,25 @@ pub(crate) fn run(what: &ServerCommand, env: &Env) -> Result<u8, Stop> {
     Ok(code)
 }
 
-/// The running server; `None` where there is none.
-async fn running(home: &Home) -> Result<Option<Found>, Stop> {
+/// The server of a home, as far as this program can talk to it.
+enum Running {
+    Nobody,
+    Found(Found),
+    /// It speaks another version of the API: only its process is known, where it holds the lock.
+    Foreign {
+        note: Note,
+        why: ClientError,
+    },
+}
+
+async fn running(home: &Home) -> Result<Running, Stop> {
     match finder(home).connect().await {
-        Ok(found) => Ok(Some(found)),
-        Err(ClientError::Unreachable { .. }) => Ok(None),
+        Ok(found) => Ok(Running::Found(found)),
+        Err(ClientError::Unreachable { .. }) => Ok(Running::Nobody),
+        Err(why @ ClientError::Incompatible { .. }) => match holder(&Place::of(home.data())) {
+            Some(note) => Ok(Running::Foreign { note, why }),
+            None => Err(why.into()),
+        },
         Err(error) => Err(error.into()),
     }
 }
@@ -71,9 +82,19 @@ fn nobody(home: &Home, as_json: bool, out: &mut Out) -> Result<(), Stop> {
 }
 
 async fn status(home: &Home, as_json: bool, out: &mut Out) -> Result<u8, Stop> {
-    let Some(found) = running(home).await? else {
-        nobody(home, as_json, out)?;
-        return Ok(exit::STOPPED);
+    let found = match running(home).await? {
+        Running::Found(found) => found,
+        Running::Nobody => {
+            nobody(home, as_json, out)?;
+            return Ok(exit::STOPPED);
+        }
+        Running::Foreign { note, why } => {
+            match as_json {
+                true => out.json(&json!({"running": true, "pid": note.pid, "reason": why.to_string()}))?,
+                false => out.line(format!("process {}: {why}", note.pid))?,
+            }
+            return Ok(exit::STOPPED);
+        }
     };
     let status = found.client.status().await?;
     if as_json {
@@ -117,25 +138,29 @@ fn lines(status: &ServerStatus) -> Vec<String> {
 
 /// Asks the server to stop and waits until it is gone.
 async fn stop(home: &Home, how: &StopServer, as_json: bool, out: &mut Out) -> Result<u8, Stop> {
-    let Some(found) = running(home).await? else {
-        nobody(home, as_json, out)?;
-        return Ok(exit::COMPLETE);
+    let (pid, refusal, hint) = match running(home).await? {
+        Running::Nobody => {
+            nobody(home, as_json, out)?;
+            return Ok(exit::COMPLETE);
+        }
+        Running::Found(found) => (found.health.pid, end(home, &found, how).await?, STOP_HINT),
+        Running::Foreign { note, why } => (note.pid, end_foreign(home, &note, &why, how.force).await?, ""),
     };
-    match end(home, &found, how).await? {
+    match refusal {
         Some(refusal) => {
             if as_json {
-                out.json(&json!({"stopped": false, "pid": found.health.pid, "reason": refusal}))?;
+                out.json(&json!({"stopped": false, "pid": pid, "reason": refusal}))?;
             } else {
-                say(&format!("hames: {refusal}\n  --now ends what runs, --when-idle waits for its end"));
+                say(&format!("hames: {refusal}{hint}"));
             }
             Ok(exit::STOPPED)
         }
         None if as_json => {
-            out.json(&json!({"stopped": true, "pid": found.health.pid}))?;
+            out.json(&json!({"stopped": true, "pid": pid}))?;
             Ok(exit::COMPLETE)
         }
         None => {
-            out.line(format!("the server has stopped (process {})", found.health.pid))?;
+            out.line(format!("the server has stopped (process {pid})"))?;
             Ok(exit::COMPLETE)
         }
     }
@@ -149,35 +174,39 @@ async fn end(home: &Home, found: &Found, how: &StopServer) -> Result<Option<Stri
         Err(ClientError::Refused(refusal)) if refusal.code == ApiErrorCode::Busy => return Ok(Some(refusal.message)),
         Err(error) => return Err(error.into()),
     }
-    let place = Place::of(home.data());
-    let begun = tokio::time::Instant::now();
-    // Its lock goes last, so that the next one finds the way free.
-    while holder(&place).is_some_and(|note| note.pid == found.health.pid) {
-        if begun.elapsed() > LEAVE_LIMIT && !how.when_idle {
-            return Err(Stop::storage(format!(
-                "the server does not end (process {}); `kill {0}` asks it again, a second one ends it at once",
-                found.health.pid
-            )));
-        }
-        tokio::time::sleep(LOOK).await;
+    until_gone(home, found.health.pid, how.when_idle).await?;
+    Ok(None)
+}
+
+/// Ends a server that can be asked nothing, by the signal that ends its runs first; gives the words where it stays.
+async fn end_foreign(home: &Home, note: &Note, why: &ClientError, now: bool) -> Result<Option<String>, Stop> {
+    if !now {
+        return Ok(Some(format!("{why}. It cannot be asked whether anything runs in it, which would end too.")));
     }
+    let gone = |e| Stop::storage(format!("process {} cannot be asked to end: {e}", note.pid));
+    note.ask_to_end().map_err(gone)?;
+    until_gone(home, note.pid, false).await?;
     Ok(None)
 }
 
 async fn restart(home: &Home, now: bool, as_json: bool, out: &mut Out) -> Result<u8, Stop> {
     let args = last_args(&Place::of(home.data()));
-    if let Some(found) = running(home).await? {
-        if !now && !as_json {
-            let runs = found.client.status().await?.runs;
-            if runs > 0 {
-                say(&format!("hames: waiting for {} runs to end; --now ends them", count(runs.into())));
+    let refusal = match running(home).await? {
+        Running::Nobody => None,
+        Running::Found(found) => {
+            if !now && !as_json {
+                let runs = found.client.status().await?.runs;
+                if runs > 0 {
+                    say(&format!("hames: waiting for {} runs to end; --now ends them", count(runs.into())));
+                }
             }
+            end(home, &found, &StopServer { force: now, when_idle: !now }).await?
         }
-        let how = StopServer { force: now, when_idle: !now };
-        if let Some(refusal) = end(home, &found, &how).await? {
-            say(&format!("hames: {refusal}"));
-            return Ok(exit::STOPPED);
-        }
+        Running::Foreign { note, why } => end_foreign(home, &note, &why, now).await?,
+    };
+    if let Some(refusal) = refusal {
+        say(&format!("hames: {refusal}"));
+        return Ok(exit::STOPPED);
     }
     let found = finder(home).starting(starter(&args)).connect_or_start().await?;
     if as_json {

@@ -7,7 +7,7 @@ use std::path::Path;
 use hames_agent::{Clock, SystemClock};
 use hames_client::{Client, ClientError};
 use hames_protocol::api::{CutSession, MoveSession, RenameSession, SessionActivity};
-use hames_protocol::{Envelope, LogError, Mode, SessionId};
+use hames_protocol::{Envelope, LogError, Mode, RunResult, SessionId};
 use hames_store::{EXPORT_BLOB_BYTES, Exported, Imported, SessionInfo, Store};
 use serde::Serialize;
 use serde_json::json;
@@ -150,6 +150,8 @@ struct View<'a> {
     model: Option<&'a str>,
     mode: Option<Mode>,
     first_line: &'a str,
+    /// How the last run ended; nothing before the first, and while one goes on.
+    last_result: Option<RunResult>,
     /// Only in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<SessionActivity>,
@@ -171,16 +173,31 @@ impl<'a> View<'a> {
             model: info.model.as_deref(),
             mode: info.mode,
             first_line: &info.first_line,
+            last_result: info.last_result,
             state: None,
             held_by: None,
         }
     }
 
-    fn listed(mut self, activity: Option<&'a Activity>) -> Self {
-        self.state = Some(activity.map(|activity| activity.state).unwrap_or_default());
+    fn listed(mut self, info: &SessionInfo, activity: Option<&'a Activity>) -> Self {
+        self.state = Some(activity.map_or_else(|| at_rest(info), |activity| activity.state));
         self.held_by = activity.map(|activity| activity.holder.as_str());
         self
     }
+}
+
+/// What a session is about that nobody holds.
+fn at_rest(info: &SessionInfo) -> SessionActivity {
+    if info.undecided { SessionActivity::WaitingForYou } else { SessionActivity::Idle }
+}
+
+/// What a list says behind a session: what goes on in it, or what its last run left.
+fn remark(info: &SessionInfo, held: Option<&Activity>) -> Option<String> {
+    let goes_on = match held {
+        Some(activity) => activity.text(),
+        None => Activity { state: at_rest(info), holder: String::new() }.text(),
+    };
+    goes_on.or_else(|| Some(info.last_result?.remark()?.to_owned()))
 }
 
 fn list(
@@ -193,7 +210,7 @@ fn list(
 ) -> Result<(), Stop> {
     let sessions = store.list(if all { None } else { Some(folder) })?;
     if json {
-        return sessions.iter().try_for_each(|info| out.json(&View::of(info).listed(held.get(&info.id))));
+        return sessions.iter().try_for_each(|info| out.json(&View::of(info).listed(info, held.get(&info.id))));
     }
     if sessions.is_empty() {
         let place = if all { String::new() } else { format!(" in {}", folder.display()) };
@@ -207,7 +224,7 @@ fn list(
         let model = info.model.as_deref().map(clean::line).unwrap_or_default();
         let gone = if info.folder_missing { " (gone)" } else { "" };
         let place = if all { format!("  {}{gone}", clean::line(&info.folder)) } else { String::new() };
-        let now = held.get(&info.id).and_then(Activity::text).map(|text| format!("  [{}]", clean::line(&text)));
+        let now = remark(info, held.get(&info.id)).map(|text| format!("  [{}]", clean::line(&text)));
         let now = now.unwrap_or_default();
         let at = local_minute(info.updated_at);
         let line = format!("{name:<width$}  {at}  {runs:>8}  {mode:<7}  {model}{place}{now}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hames_agent::{Clock, SystemClock};
 use hames_model::{Endpoint, LearnedFile, Proxy, Secret, ThinkingDialect};
-use hames_protocol::Failure;
+use hames_protocol::{Failure, LogError};
 use hames_store::Store;
 use hames_tools::Finished;
 
@@ -18,6 +18,7 @@ use crate::env::Env;
 use crate::exit::Stop;
 use crate::home::Home;
 use crate::output::{clean, say};
+use crate::server::gives_way;
 
 pub(crate) use job::{Ended, Job};
 pub(crate) use setup::{Setup, in_force, myself, whole_window_for_answers};
@@ -29,7 +30,10 @@ pub(crate) const REAPER: &str = "__reap";
 /// Opens the sessions of this home for `work`. What was mended on the way or meanwhile is said, however the work ends.
 pub(crate) fn with_store<T>(home: &Home, work: impl FnOnce(&Store) -> Result<T, Stop>) -> Result<T, Stop> {
     let tell = |notices: Vec<String>| notices.iter().for_each(|notice| say(&format!("hames: {notice}")));
-    let opened = Store::open(home.data())?;
+    let opened = match Store::open(home.data()) {
+        Err(LogError::Locked(_)) if gives_way(home)? => Store::open(home.data())?,
+        opened => opened?,
+    };
     tell(opened.notices);
     let ended = work(&opened.store);
     tell(opened.store.take_notices());

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+pub(crate) use hames_protocol::grouped as count;
 use hames_protocol::{
     ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, LoopStopped, Nudge, OpenBlock, OpenKind,
-    Part, RunResult, TextDelta, TextDone, ToolDone, ToolError, ToolErrorClass, Usage,
+    Part, RunResult, TextDelta, TextDone, ToolDone, ToolError, Usage,
 };
 
 use super::Style;
@@ -343,16 +344,7 @@ pub(crate) fn tool_line(label: &str, done: &ToolDone) -> String {
 
 /// A call that gave none, in one line.
 pub(crate) fn tool_error_line(label: &str, error: &ToolError) -> String {
-    let what = match error.class {
-        ToolErrorClass::Invalid => "wrong arguments",
-        ToolErrorClass::Refused => "refused",
-        ToolErrorClass::Failed => "failed",
-        ToolErrorClass::Timeout => "took too long",
-        ToolErrorClass::Cancelled => "cancelled",
-        ToolErrorClass::NotRun => "not run",
-        ToolErrorClass::Interrupted => "interrupted",
-        ToolErrorClass::OutcomeUnknown => "outcome unknown",
-    };
+    let what = error.class.words();
     let why = first_line(&error.error);
     shortened(&format!("{label} · {what}: {}", without_echo(&why, label)))
 }
@@ -397,19 +389,6 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A number with thousands apart.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 /// Milliseconds for people.
 pub(crate) fn duration(ms: u64) -> String {
     match ms {
@@ -434,13 +413,12 @@ pub(crate) fn shortened(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hames_protocol::ToolErrorClass;
+
     use super::*;
 
     #[test]
     fn numbers_and_times_read_well() {
-        for (n, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")] {
-            assert_eq!(count(n), text);
-        }
         for (ms, text) in [(0, "0 ms"), (999, "999 ms"), (1050, "1.0 s"), (59_990, "59.9 s"), (61_000, "1 min 1 s")] {
             assert_eq!(duration(ms), text);
         }

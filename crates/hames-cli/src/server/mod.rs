@@ -12,7 +12,7 @@ mod start;
 pub(crate) use daemon::{Detached, Report, detach};
 pub(crate) use life::{Lived, Options, Up, live};
 pub(crate) use place::{Note, holder, last_args};
-pub(crate) use start::{finder, holds, quiet_starter, server_of, starter};
+pub(crate) use start::{finder, gives_way, holds, quiet_starter, server_of, starter, until_gone};
 
 /// What the server calls itself in the lease of a session it holds.
 pub(crate) const HOLDER: &str = "hames server";

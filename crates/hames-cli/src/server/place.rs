@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hames_client::Place;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Stop;
@@ -36,8 +37,17 @@ pub(crate) struct Note {
 
 impl Note {
     fn is_of_the_living(&self) -> bool {
-        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
-        pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+        self.process().is_some_and(|pid| test_kill_process(pid).is_ok())
+    }
+
+    /// Asks the process to end its runs and leave, as a service manager does.
+    pub(crate) fn ask_to_end(&self) -> io::Result<()> {
+        let process = self.process().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        Ok(kill_process(process, Signal::TERM)?)
+    }
+
+    fn process(&self) -> Option<Pid> {
+        i32::try_from(self.pid).ok().and_then(Pid::from_raw)
     }
 }
 

@@ -61,6 +61,40 @@ fn list_is_this_folders_and_all_is_every_folders() {
 }
 
 #[test]
+fn a_list_says_how_the_last_run_of_each_session_ended_and_what_waits() {
+    let script = Script::new().respond(|request| match request.last_text().as_str() {
+        text if text.contains("fail") => Turn::error(401, json!({"error": {"message": "no such key"}})),
+        text if text.contains("suggest") => Turn::call("Write", json!({"path": "a.txt", "content": "x"})),
+        text if text.contains("endless") || text.contains("pong") => {
+            Turn::call("Shell", json!({"command": "echo pong"}))
+        }
+        _ => Turn::text("Done."),
+    });
+    let (user, _provider) = User::with(script);
+    user.ok(&["run", "-s", "well", "go"]);
+    assert_eq!(user.run(&["run", "-s", "bad", "fail"]).code, 1);
+    assert_eq!(user.run(&["run", "-s", "long", "--mode", "build", "--max-steps", "2", "endless"]).code, 3);
+    user.ok(&["run", "-s", "open", "--mode", "analyze", "suggest"]);
+    let listed = user.ok(&["sessions", "list"]).out;
+    let json = user.ok(&["sessions", "list", "--json"]).json();
+    for (name, said, result, state) in [
+        ("well", "", json!("complete"), "idle"),
+        ("bad", "[failed]", json!("error"), "idle"),
+        ("long", "[stopped at the step limit]", json!("max_steps"), "idle"),
+        ("open", "[waiting for you]", json!("complete"), "waiting_for_you"),
+    ] {
+        let line = listed.lines().find(|line| line.starts_with(name)).unwrap();
+        let remark = line.find('[').map_or("", |at| &line[at..]);
+        assert_eq!(remark, said, "{listed}");
+        let session = json.iter().find(|session| session["name"] == name).unwrap();
+        assert_eq!((&session["last_result"], &session["state"]), (&result, &json!(state)), "{session}");
+    }
+    // The next run says something else.
+    user.ok(&["run", "-s", "long", "go"]);
+    assert!(!user.ok(&["sessions", "list"]).out.contains("[stopped"));
+}
+
+#[test]
 fn show_is_a_readable_transcript() {
     let (user, _provider) = worked();
     let shown = user.ok(&["sessions", "show", "work"]).out;

@@ -1,7 +1,7 @@
 //! Runs as a list shows them, and what there is to look up.
 
-use super::api;
-use crate::{CallId, Cost, Mode, ModelRef, RunId, RunResult, Usage, WindowReport};
+use super::{api, if_known};
+use crate::{CallId, Cost, Mode, ModelRef, RunId, RunResult, Usage};
 
 api! {
     /// A run that goes on.
@@ -59,7 +59,8 @@ api! {
         /// When it ended; absent while it goes on.
         #[serde(default, skip_serializing_if = "Option::is_none")] ended_at: Option<u64>,
         /// How it ended.
-        #[serde(default, skip_serializing_if = "Option::is_none")] result: Option<RunResult>,
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")]
+        result: Option<RunResult>,
         /// Why, where the result alone does not say.
         #[serde(default, skip_serializing_if = "Option::is_none")] reason: Option<String>,
         /// Steps taken.
@@ -128,19 +129,5 @@ api! {
         files: Vec<String>,
         /// Whether there are more than the limit.
         more: bool,
-    }
-}
-api! {
-    /// `POST /v1/sessions/{id}/compact`.
-    Compact {
-        /// Only says what a compaction would do.
-        #[serde(default)] dry_run: bool,
-    }
-}
-api! {
-    /// The report about a session's window, as `hames context --json` prints it.
-    ContextReport {
-        /// The report.
-        report: WindowReport,
     }
 }

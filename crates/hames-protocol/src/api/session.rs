@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::{OpenRun, api};
+use super::{OpenRun, api, if_known, known_settings};
 use crate::{
-    CompactionDone, Mode, ModelRef, Pending, PinTarget, SessionId, Settings, Todo, WindowPreview, WindowReport,
+    CompactionDone, Mode, ModelRef, Pending, PinTarget, RunResult, SessionId, Settings, Todo, WindowPreview,
+    WindowReport,
 };
 
 api! {
@@ -29,11 +30,14 @@ api! {
         /// The model last set or used.
         #[serde(default, skip_serializing_if = "Option::is_none")] model: Option<String>,
         /// The mode last set or used.
-        #[serde(default, skip_serializing_if = "Option::is_none")] mode: Option<Mode>,
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")] mode: Option<Mode>,
         /// The first line the user wrote.
         first_line: String,
         /// What it is about now.
         state: SessionActivity,
+        /// How its last run ended; absent before the first, and while one goes on.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_known")]
+        last_result: Option<RunResult>,
         /// Messages that wait.
         #[serde(default)] pending: u32,
         /// Who holds it, where another process does.
@@ -53,6 +57,9 @@ pub enum SessionActivity {
     WaitingForYou,
     /// Another process runs it; it can be watched.
     Elsewhere,
+    /// Something this version does not know, of a newer server.
+    #[serde(other)]
+    Unknown,
 }
 api! {
     /// `GET /v1/sessions`.
@@ -78,9 +85,9 @@ api! {
         /// What lists show.
         row: SessionRow,
         /// The session's own settings.
-        settings: Settings,
+        #[serde(deserialize_with = "known_settings")] settings: Settings,
         /// What the next run will use: settings, configuration and defaults together.
-        effective: Settings,
+        #[serde(deserialize_with = "known_settings")] effective: Settings,
         /// The run that goes on.
         #[serde(default, skip_serializing_if = "Option::is_none")] run: Option<OpenRun>,
         /// Names of settings that were changed since that run began: they take effect with the next.

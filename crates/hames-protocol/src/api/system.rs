@@ -174,6 +174,9 @@ pub enum CheckState {
     Note,
     /// Not at all.
     Failed,
+    /// In a way this version does not know, of a newer server.
+    #[serde(other)]
+    Unknown,
 }
 api! {
     /// `GET /v1/providers/known`: what can be set up without knowing an address.

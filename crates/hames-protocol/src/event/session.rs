@@ -243,6 +243,38 @@ pub enum RunResult {
     /// A person or the caller stopped it, or the process died.
     Interrupted,
 }
+
+impl RunResult {
+    const ALL: [RunResult; 5] =
+        [RunResult::Complete, RunResult::Stopped, RunResult::MaxSteps, RunResult::Error, RunResult::Interrupted];
+
+    /// The name used in events, lists and scripts.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RunResult::Complete => "complete",
+            RunResult::Stopped => "stopped",
+            RunResult::MaxSteps => "max_steps",
+            RunResult::Error => "error",
+            RunResult::Interrupted => "interrupted",
+        }
+    }
+
+    /// The result of this name, where this version knows it.
+    pub fn named(name: &str) -> Option<RunResult> {
+        Self::ALL.into_iter().find(|result| result.as_str() == name)
+    }
+
+    /// A word or two for people, where the last run of a session is to be told of: nothing where it came to its end.
+    pub fn remark(self) -> Option<&'static str> {
+        match self {
+            RunResult::Complete => None,
+            RunResult::Stopped => Some("stopped short"),
+            RunResult::MaxSteps => Some("stopped at the step limit"),
+            RunResult::Error => Some("failed"),
+            RunResult::Interrupted => Some("interrupted"),
+        }
+    }
+}
 body! {
     /// Body of `done`.
     Done {

@@ -246,3 +246,19 @@ pub enum ToolErrorClass {
     /// Something that may have had an effect was cut by the death of the process.
     OutcomeUnknown,
 }
+
+impl ToolErrorClass {
+    /// A word or two for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            ToolErrorClass::Invalid => "wrong arguments",
+            ToolErrorClass::Refused => "refused",
+            ToolErrorClass::Failed => "failed",
+            ToolErrorClass::Timeout => "took too long",
+            ToolErrorClass::Cancelled => "cancelled",
+            ToolErrorClass::NotRun => "not run",
+            ToolErrorClass::Interrupted => "interrupted",
+            ToolErrorClass::OutcomeUnknown => "outcome unknown",
+        }
+    }
+}

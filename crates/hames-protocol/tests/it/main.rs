@@ -2,6 +2,7 @@
 
 mod fold;
 mod memory;
+mod newer;
 mod outside;
 mod proposals;
 mod samples;

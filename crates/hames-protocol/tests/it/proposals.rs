@@ -212,6 +212,14 @@ fn what_was_decided_on_is_open_no_more_and_is_told_until_the_next_message() {
     assert_eq!(state.settled, Settled::default());
 }
 
+#[test]
+fn what_a_run_made_of_its_proposals_is_settled_and_not_told_as_a_persons_doing() {
+    let mut state = follow(&tree(&[]), &[write("/w/a", 1), write("/w/b", 1)]);
+    in_run(&mut state, "r", ChangesApplied { paths: vec!["/w/a".into()] });
+    assert_eq!(state.open_changes().collect::<Vec<_>>(), ["/w/b"]);
+    assert_eq!(state.settled, Settled::default());
+}
+
 /// One event of a run.
 fn in_run(state: &mut SessionState, run: &str, event: impl Into<Event>) {
     let envelope = Envelope { run: Some(run.into()), ..Envelope::detached(0, event.into()) };

@@ -2,14 +2,14 @@
 
 use hames_protocol::api::{
     AnswerApproval, AnswerQuestion, ApiErrorCode, Change, ChangePathsGiven, Changes, ChangesSettled, DecideProposals,
-    ProposalsAsked, ProposalsDecision, SessionView, Waiting,
+    ProposalsAsked, ProposalsDecision, RunTerms, SessionView, Waiting,
 };
 use hames_protocol::{
     CallId, ChangesKept, Delivery, Event, Mode, Part, Pending, PendingId, RunId, SessionState, Settings,
     SettingsChanged,
 };
 use hames_tools::FsProvider;
-use hames_workspace::files::{ApplyError, Changes as Proposals, OpenChange, What};
+use hames_workspace::files::{ApplyError, Changes as Proposals, NotProposed, OpenChange, What, proposed_places};
 use tokio::sync::oneshot;
 
 use super::Actor;
@@ -93,15 +93,18 @@ impl Actor {
         self.not_stopping()?;
         self.not_beside_a_run("going on in Build")?;
         let settings = Settings { mode: Some(Mode::Build), ..Settings::default() };
-        self.record(vec![SettingsChanged { settings, unset: Vec::new() }.into()]).await?;
+        let mut state = self.owned()?.state().clone();
+        state.settings = state.settings.patched(&settings);
+        // Where no run can begin, nothing has changed and the question stands.
+        let prepared = self.prepare_as(state, RunTerms::default()).await?;
         let pending = Pending {
             id: PendingId::generate(),
             parts: vec![Part::text(MAKE_THEM)],
             delivery: Delivery::Queue,
             idempotency_id: None,
         };
-        let prepared = self.prepare(&pending.id).await?;
-        self.record(vec![ChangesKept { run }.into(), Event::PendingAdded(pending.clone())]).await?;
+        let changed = SettingsChanged { settings, unset: Vec::new() };
+        self.record(vec![changed.into(), ChangesKept { run }.into(), Event::PendingAdded(pending.clone())]).await?;
         self.start(pending, prepared);
         Ok(())
     }
@@ -188,19 +191,8 @@ fn shown(change: OpenChange) -> Change {
     }
 }
 
-/// The absolute paths a person means; each has proposals at or below it.
+/// The absolute paths a person means.
 fn places(paths: &[String], disk: &dyn FsProvider, state: &SessionState) -> Answer<Vec<String>> {
-    let has_proposals = |place: &str| {
-        let below = format!("{}/", place.trim_end_matches('/'));
-        let is_meant = |path: &String| path == place || path.starts_with(&below);
-        state.proposals.keys().chain(&state.proposed_folders).any(is_meant)
-    };
-    let find = |path: &String| {
-        let written = disk.root().join(path).to_string_lossy().into_owned();
-        let led_to = [disk.resolve_entry(path), disk.resolve(path)];
-        let led_to = led_to.into_iter().flatten().map(|found| found.abs.to_string_lossy().into_owned());
-        let found = std::iter::once(written).chain(led_to).find(|place| has_proposals(place));
-        found.ok_or_else(|| refuse(ApiErrorCode::Invalid, format!("Nothing is proposed at {path}.")))
-    };
-    paths.iter().map(find).collect()
+    let nothing = |why: NotProposed| refuse(ApiErrorCode::Invalid, format!("Nothing is proposed at {}.", why.0));
+    proposed_places(paths, disk, state).map_err(nothing)
 }

@@ -173,12 +173,20 @@ impl Actor {
             }
             (None, RunResult::Complete | RunResult::Stopped | RunResult::MaxSteps) => {}
         }
+        self.forget_terms();
         self.drop_empty_question().await;
         self.go_on().await;
         if let (Some(tell), Some(answer)) = (run.compacting, compacted) {
             // Whoever asked may be gone.
             let _ = tell.send(answer);
         }
+    }
+
+    /// Forgets what was said about messages that were delivered or given back meanwhile.
+    fn forget_terms(&mut self) {
+        let Some(own) = &self.own else { return };
+        let state = own.journal.state();
+        self.terms.retain(|id, _| state.pending.iter().any(|pending| &pending.id == id));
     }
 
     /// The session's value was lost with its run: it is read anew, under the lease that is held.

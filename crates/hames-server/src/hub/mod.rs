@@ -232,6 +232,11 @@ pub(crate) fn stopping() -> hames_protocol::api::ApiError {
     refuse(ApiErrorCode::Stopping, "The server is stopping. Start it again and try once more.")
 }
 
+/// How many runs go on, in words.
+fn go_on(runs: u32) -> String {
+    if runs == 1 { "1 run goes on".into() } else { format!("{runs} runs go on") }
+}
+
 /// A holder as people read it.
 fn named_holder(used: &hames_store::InUse) -> String {
     match used.holder.is_empty() {
@@ -293,7 +298,7 @@ impl Hub {
     pub async fn stop(&self, how: StopServer) -> Answer<()> {
         let runs = self.inner.counts.borrow().runs;
         if runs > 0 && !how.force && !how.when_idle {
-            let text = format!("{runs} runs go on. Wait for them, or stop with force, which ends them.");
+            let text = format!("{}. Wait for that, or stop with force, which ends it.", go_on(runs));
             return Err(refuse(ApiErrorCode::Busy, text));
         }
         let was_stopping = self.inner.stopping.swap(true, Ordering::SeqCst);

@@ -7,7 +7,7 @@ use hames_protocol::api::*;
 use hames_store::{SEARCH_PATIENCE, Searched};
 
 use super::sessions::canonical;
-use super::{Hub, Inner};
+use super::{Hub, Inner, go_on};
 use crate::refusal::{Answer, blocking, failed, refuse, refused};
 use crate::rows;
 
@@ -84,8 +84,7 @@ impl Hub {
     pub async fn vacuum(&self) -> Answer<Vacuumed> {
         let runs = self.inner.counts.borrow().runs;
         if runs > 0 {
-            let text =
-                format!("{runs} runs go on; the database is reorganised when none does. Wait for them, or stop them.");
+            let text = format!("{}; the database is reorganised when none does. Wait, or stop it.", go_on(runs));
             return Err(refuse(ApiErrorCode::Busy, text));
         }
         let idle: Vec<SessionId> = self.inner.open_sessions().into_iter().map(|(id, _)| id).collect();

@@ -1,7 +1,7 @@
 //! Calls that wait for a person, with or without anybody attached, and proposals that wait for a decision.
 
 use hames_protocol::api::*;
-use hames_protocol::{CallId, Decision, Delivery, Event, Mode, QuestionAsked, ToolErrorClass};
+use hames_protocol::{CallId, Decision, Delivery, ErrorClass, Event, Failure, Mode, QuestionAsked, ToolErrorClass};
 use serde_json::json;
 
 use crate::support::{Bed, Reply, ask, message, wait};
@@ -232,6 +232,41 @@ async fn proposals_of_a_run_are_asked_about_once() {
         assert_eq!(runs, if decision == ProposalsDecision::Build { 2 } else { 1 });
         assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals, None);
     }
+}
+
+#[tokio::test]
+async fn a_run_in_build_that_makes_what_was_proposed_leaves_nothing_of_it_open() {
+    let write = |content: &str| Reply::call("Write", &json!({"path": "a.txt", "content": content}));
+    for (made, is_open) in [("hello\n", false), ("something else\n", true)] {
+        let (mut bed, asked) = proposed().await;
+        bed.model.will([write(made), Reply::text("Made.")]);
+        let build = DecideProposals { run: asked.run, decision: ProposalsDecision::Build };
+        bed.hub.decide_proposals(&bed.id, build).await.unwrap();
+        let view = bed.quiet().await;
+        assert_eq!(std::fs::read_to_string(bed.folder.path().join("a.txt")).unwrap(), made);
+        assert_eq!((view.proposals.len(), view.row.state), (usize::from(is_open), SessionActivity::Idle), "{made:?}");
+        let changes = bed.hub.changes(&bed.id).await.unwrap().changes;
+        assert!(changes.iter().all(|change| change.conflict.is_some()), "{changes:?}");
+        assert_eq!(bed.types().await.contains(&"changes.applied".to_owned()), !is_open);
+        bed.restart().await;
+        assert_eq!(bed.hub.view(&bed.id).await.unwrap().proposals, view.proposals, "the outline says the same");
+    }
+}
+
+#[tokio::test]
+async fn going_on_in_build_changes_nothing_where_no_run_can_begin() {
+    let (bed, asked) = proposed().await;
+    let no_key = Failure::new(ErrorClass::Configuration, "There is no key.");
+    *bed.host.refuses.lock().unwrap() = Some(no_key);
+    let build = || DecideProposals { run: asked.run.clone(), decision: ProposalsDecision::Build };
+    let refused = bed.hub.decide_proposals(&bed.id, build()).await.unwrap_err();
+    assert_eq!(refused.code, ApiErrorCode::Configuration);
+    let view = bed.hub.view(&bed.id).await.unwrap();
+    assert_eq!((view.effective.mode, view.pending.len()), (Some(Mode::Analyze), 0));
+    assert_eq!(bed.hub.waiting(&bed.id).await.unwrap().proposals.as_ref(), Some(&asked), "it is still asked");
+    *bed.host.refuses.lock().unwrap() = None;
+    bed.hub.decide_proposals(&bed.id, build()).await.unwrap();
+    assert_eq!(bed.quiet().await.effective.mode, Some(Mode::Build));
 }
 
 async fn in_list(bed: &Bed) -> SessionActivity {

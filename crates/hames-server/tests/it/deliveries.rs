@@ -180,6 +180,32 @@ async fn an_abort_that_meets_a_steer_leaves_it_in_exactly_one_place() {
 }
 
 #[tokio::test]
+async fn a_steer_among_three_calls_that_meets_an_abort_leaves_every_call_answered() {
+    for yields in 0..60 {
+        let bed = Bed::held().await;
+        // Each does something, so they come one after the other.
+        bed.model.will([Reply::calls("Work", 3)]);
+        bed.send("go", Queue).await;
+        bed.model.allow(4);
+        bed.model.entered(1).await;
+        bed.send("use no npm", Steer).await;
+        bed.model.allow_tools(3);
+        for _ in 0..yields {
+            tokio::task::yield_now().await;
+        }
+        let aborted = bed.hub.abort(&bed.id, Abort::default()).await.unwrap();
+        let view = bed.quiet().await;
+        let said = bed.said().await.contains(&"use no npm".to_owned());
+        let places = [said, texts(&aborted.returned) == ["use no npm"], !view.pending.is_empty()];
+        assert_eq!(places.iter().filter(|place| **place).count(), 1, "{yields}: {places:?}");
+        let log = bed.log().await;
+        let asked = log.iter().filter(|e| matches!(e.event, Event::ToolCall(_))).count();
+        let answered = log.iter().filter(|e| matches!(e.event, Event::ToolDone(_) | Event::ToolError(_))).count();
+        assert_eq!((asked, answered), (3, 3), "{yields}");
+    }
+}
+
+#[tokio::test]
 async fn what_waits_can_be_changed_moved_converted_and_withdrawn() {
     let bed = at(Moment::InTool).await;
     let (a, b, c, d) = (

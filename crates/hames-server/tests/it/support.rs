@@ -52,6 +52,11 @@ impl Reply {
         let delta = Delta::ToolInput { call: 0, name: Some(name.into()), text: arguments.to_string() };
         Self { deltas: vec![delta], ..Self::default() }
     }
+    /// The same call several times in one step.
+    pub(crate) fn calls(name: &str, count: u32) -> Self {
+        let delta = |call| Delta::ToolInput { call, name: Some(name.into()), text: "{}".into() };
+        Self { deltas: (0..count).map(delta).collect(), failure: None, ..Self::default() }
+    }
     pub(crate) fn failed() -> Self {
         let failure = Failure::new(ErrorClass::Auth, "The key is not accepted.");
         Self { failure: Some(failure), ..Self::default() }

@@ -216,7 +216,7 @@ fn the_report_counts_what_is_there() {
     wait(home.store().blobs().put(&id, "x", BlobSource::Bytes(vec![1; 100_000]))).unwrap();
     let report = home.store().check().unwrap();
     assert_eq!((report.sessions, report.events, report.blob_bytes), (1, 3, 100_010));
-    assert_eq!((report.schema_version, &report.integrity), (5, &Ok(())));
+    assert_eq!((report.schema_version, &report.integrity), (6, &Ok(())));
     assert!(report.database_bytes >= 4096);
 }
 

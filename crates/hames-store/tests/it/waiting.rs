@@ -15,11 +15,21 @@ fn state(log: &[Envelope]) -> SessionState {
     state
 }
 
+/// How the last run of the session itself ended, where none has begun since.
+fn last_result(log: &[Envelope]) -> Option<RunResult> {
+    log.iter().rev().filter(|envelope| envelope.agent.is_empty()).find_map(|envelope| match &envelope.event {
+        Event::RunDone(done) => Some(Some(done.result)),
+        Event::RunStart(_) => Some(None),
+        _ => None,
+    })?
+}
+
 /// What the row says is what the log says, and the outline is the state without what steps leave.
 fn holds(home: &Home, id: &SessionId) -> SessionInfo {
     let (info, whole) = (home.store().session(id).unwrap().unwrap(), state(&home.read(id)));
     assert_eq!(info.pending as usize, whole.pending.len());
     assert_eq!(info.undecided, whole.undecided.is_some());
+    assert_eq!(info.last_result, last_result(&home.read(id)));
     let listed = home.store().list(None).unwrap().into_iter().find(|listed| &listed.id == id);
     assert_eq!(listed.as_ref(), Some(&info));
     let outline = home.store().outline(id).unwrap().unwrap();
@@ -63,7 +73,8 @@ fn a_database_from_before_the_rows_knew_is_brought_to_what_its_logs_say() {
     home.sql()
         .execute_batch(
             "DROP INDEX rare; ALTER TABLE sessions DROP COLUMN pending; ALTER TABLE sessions DROP COLUMN asks;
-             DELETE FROM migrations WHERE version = 5; PRAGMA user_version = 4;
+             ALTER TABLE sessions DROP COLUMN ended;
+             DELETE FROM migrations WHERE version > 4; PRAGMA user_version = 4;
              UPDATE events SET body = 'no JSON' WHERE type = 'nudge';
              INSERT INTO events (key, v, at, type, body) VALUES ((900 << 32) + 1, 1, 1, 'pending.added', '{\"id\":'),
                ((901 << 32) + 1, 1, 1, 'session.cut', '');",
@@ -104,7 +115,8 @@ fn some_events() -> impl Strategy<Value = (bool, Vec<Event>)> {
         Just(Event::ChangesKept(ChangesKept { run: "r".into() })),
         Just(run_start("p/m", Mode::Analyze)),
         Just(run_done()),
-        Just(run_done()),
+        prop::sample::select(vec![RunResult::Error, RunResult::MaxSteps, RunResult::Stopped, RunResult::Interrupted])
+            .prop_map(|result| Event::RunDone(RunDone { result, exit_code: 1 })),
         Just(step_done()),
         (1_u64..9).prop_map(|n| Event::CompactionDone(CompactionDone { tokens_before: 9, tokens_after: n })),
         Just(tool_done("words")),

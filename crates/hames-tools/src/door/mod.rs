@@ -254,6 +254,23 @@ impl Door {
         }
     }
 
+    /// Settles the proposals that the disk is already as they have it. Gives their paths; none where this door proposes
+    /// nothing.
+    pub async fn settle_changes(
+        &self,
+        session: &SessionId,
+        state: &SessionState,
+        emit: &dyn Emit,
+    ) -> Result<Vec<String>, Failure> {
+        let Parts { preview, fs, blobs, .. } = self.parts.as_ref();
+        match preview {
+            Some(preview) if state.has_proposals() => {
+                preview.settle(fs.clone(), session, state, blobs.clone(), emit).await
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Answers every call with the same error, without running any: the step was cut, or its output limit was hit.
     pub async fn refuse(
         &self,

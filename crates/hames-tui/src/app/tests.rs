@@ -56,6 +56,7 @@ fn row(id: &str) -> SessionRow {
         mode: None,
         first_line: "mend the lathe".into(),
         state: SessionActivity::Idle,
+        last_result: None,
         pending: 0,
         held_by: None,
     }

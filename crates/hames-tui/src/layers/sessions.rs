@@ -2,6 +2,7 @@
 //!
 //! It is read again every few seconds while it lies open, because others work too; what is chosen stays chosen.
 
+use hames_protocol::RunResult;
 use hames_protocol::api::{ApiError, SessionActivity, SessionRow};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
@@ -154,7 +155,10 @@ fn item(row: &SessionRow, is_all: bool, unix: u64, cx: &Cx<'_>) -> Item {
             (("◌", Look::Warn), format!("run by {by}"))
         }
         SessionActivity::Idle if row.folder_missing => (("×", Look::Bad), "its folder is gone".into()),
-        SessionActivity::Idle => (("", Look::Text), String::new()),
+        SessionActivity::Idle | SessionActivity::Unknown => match row.last_result {
+            Some(RunResult::Error) => (("✗", Look::Bad), "its last run failed".into()),
+            ended => (("", Look::Text), ended.and_then(RunResult::remark).unwrap_or_default().to_owned()),
+        },
     };
     let is_shown = cx.face.session.as_ref() == Some(&row.id);
     let mut about: Vec<String> = Vec::new();

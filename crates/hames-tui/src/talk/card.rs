@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use hames_protocol::ToolErrorClass;
 use ratatui::style::Style;
 
 use super::block::{Card, Progress};
@@ -147,7 +146,7 @@ fn facts(card: &Card, theme: Theme) -> Vec<(String, Style)> {
     }
     match card.progress {
         Progress::Running => facts.push(("running".into(), theme.warn())),
-        Progress::Failed(class) => facts.push((class_words(class).into(), theme.bad())),
+        Progress::Failed(class) => facts.push((class.words().into(), theme.bad())),
         _ => {}
     }
     if let Some(code) = card.exit_code {
@@ -169,19 +168,6 @@ fn facts(card: &Card, theme: Theme) -> Vec<(String, Style)> {
         facts.push(("a stub in the window".into(), theme.dim()));
     }
     facts
-}
-
-fn class_words(class: ToolErrorClass) -> &'static str {
-    match class {
-        ToolErrorClass::Invalid => "wrong arguments",
-        ToolErrorClass::Refused => "refused",
-        ToolErrorClass::Failed => "failed",
-        ToolErrorClass::Timeout => "took too long",
-        ToolErrorClass::Cancelled => "cancelled",
-        ToolErrorClass::NotRun => "not run",
-        ToolErrorClass::Interrupted => "interrupted",
-        ToolErrorClass::OutcomeUnknown => "outcome unknown",
-    }
 }
 
 /// The part of a folded card that says most: its diffs, else what it printed.

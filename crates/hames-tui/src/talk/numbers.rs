@@ -1,19 +1,7 @@
 //! Numbers for people.
 
 use hames_protocol::Cost;
-
-/// With thousands apart.
-pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub(crate) use hames_protocol::grouped as count;
 
 /// Tokens, short: `74`, `6.9k`, `1.2M`.
 pub(crate) fn tokens(n: u64) -> String {

@@ -43,7 +43,9 @@ use hames_tools::Tool;
 pub use content::Content;
 pub use image::{IMAGE_HEAD, Image, ImageFault, ImageKind, MAX_IMAGE_BYTES, MAX_IMAGE_SIDE};
 pub use local::{LocalFs, LocalFsOptions};
-pub use overlay::{Applied, ApplyError, Changes, Mismatch, OpenChange, Overlay, OverlayFs, What};
+pub use overlay::{
+    Applied, ApplyError, Changes, Mismatch, NotProposed, OpenChange, Overlay, OverlayFs, What, proposed_places,
+};
 pub use stage::remove_staged_beside;
 pub use table::{MemoryFs, MemoryNodes, Node, Nodes, Rows, RowsMut, TableError, TableFs};
 pub(crate) use text::{Text, not_text};

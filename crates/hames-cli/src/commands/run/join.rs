@@ -14,13 +14,14 @@ use std::time::Duration;
 use hames_agent::Watch;
 use hames_client::{Client, ClientError, EventStream, Finder, News, Upload};
 use hames_protocol::api::{
-    Abort, AbortScope, AnswerApproval, ApiErrorCode, ChangeSettings, RunAnswers, RunTerms, SendMessage, Sent,
+    Abort, AbortScope, AnswerApproval, AnswerQuestion, ApiErrorCode, ChangeSettings, RunAnswers, RunTerms, SendMessage,
+    Sent,
 };
 use hames_protocol::{
-    ApprovalAsked, Approver, CallId, Decision, Delivery, Envelope, ErrorClass, Event, Mode, Part, RunId, RunResult,
-    SessionId, Settings,
+    Approver, Delivery, Envelope, ErrorClass, Event, Mode, Part, RunId, RunResult, SessionId, Settings,
 };
 
+use super::question::{Given, Question, given_to};
 use crate::attach::Attachment;
 use crate::exit::Stop;
 use crate::output::{clean, say};
@@ -81,17 +82,10 @@ enum Place {
 /// Something that is waited for beside the events.
 type Waited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A question that stands at this terminal.
-struct Question {
-    call: CallId,
-    digest: String,
-    answer: Waited<Option<(Decision, String)>>,
-}
-
 /// One thing that happens while the run is watched.
 enum Step {
     News(Option<News>),
-    Answered(Option<(Decision, String)>),
+    Answered(Option<Given>),
     Interrupted,
     Back(Result<(), Stop>),
 }
@@ -214,7 +208,7 @@ impl Watching<'_, '_> {
             let step = tokio::select! {
                 biased;
                 () = self.guest.signals.abort.cancelled(), if !interrupted => Step::Interrupted,
-                answer = answer_of(&mut self.question) => Step::Answered(answer),
+                given = given_to(&mut self.question) => Step::Answered(given),
                 back = back_of(&mut coming_back) => Step::Back(back),
                 news = news.next() => Step::News(news),
             };
@@ -226,7 +220,7 @@ impl Watching<'_, '_> {
                         return Ok(());
                     }
                 }
-                Step::Answered(answer) => self.answer(answer).await?,
+                Step::Answered(given) => self.answer(given).await?,
                 Step::Back(back) => {
                     coming_back = None;
                     back?;
@@ -317,23 +311,34 @@ impl Watching<'_, '_> {
             {
                 self.left.exit_code = done.exit_code;
             }
-            Event::ApprovalAnswered(answered) => {
-                // Somebody was faster.
-                self.question.take_if(|question| question.call == answered.call_id);
-            }
             _ => {}
         }
+        self.question.take_if(|question| question.is_settled_by(&envelope.event));
         self.guest.watch.see(std::slice::from_ref(&envelope)).await;
-        if let (Event::ApprovalAsked(asked), Answers::Person(person)) = (&envelope.event, &self.guest.answers) {
-            self.question = Some(ask(asked.clone(), Arc::clone(person)));
+        if let Answers::Person(person) = &self.guest.answers
+            && let Some(question) = Question::of(&envelope.event, person)
+        {
+            self.question = Some(question);
         }
     }
 
-    async fn answer(&mut self, answer: Option<(Decision, String)>) -> Result<(), Stop> {
-        let Some(question) = self.question.take() else { return Ok(()) };
-        let Some((decision, by)) = answer else { return Ok(()) };
-        let answer = AnswerApproval { digest: question.digest, decision, by: Some(by) };
-        match self.guest.client.answer_approval(&self.guest.session, &question.call, &answer).await {
+    async fn answer(&mut self, given: Option<Given>) -> Result<(), Stop> {
+        let Some(Question { call, digest, .. }) = self.question.take() else { return Ok(()) };
+        let (client, session) = (&self.guest.client, &self.guest.session);
+        let answered = match given {
+            Some(Given::Decision(decision, by)) => {
+                client.answer_approval(session, &call, &AnswerApproval { digest, decision, by: Some(by) }).await
+            }
+            Some(Given::Text(answer, by)) => {
+                let answer = AnswerQuestion { digest: Some(digest), answer, by: Some(by) };
+                client.answer_question(session, &call, &answer).await
+            }
+            None => {
+                say("hames: nobody answers here, so the question waits for another client; Ctrl-C ends the run");
+                return Ok(());
+            }
+        };
+        match answered {
             Ok(()) => Ok(()),
             Err(error) => match error.code() {
                 // Its event says who did, or that the run is over.
@@ -371,18 +376,6 @@ impl Watching<'_, '_> {
             Err(error) if matches!(error.code(), Some(ApiErrorCode::NotFound | ApiErrorCode::Stale)) => Ok(false),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-fn ask(asked: ApprovalAsked, person: Arc<dyn Approver>) -> Question {
-    let (call, digest) = (asked.call_id.clone(), asked.digest.clone());
-    Question { call, digest, answer: Box::pin(async move { person.decide(&asked).await }) }
-}
-
-async fn answer_of(question: &mut Option<Question>) -> Option<(Decision, String)> {
-    match question {
-        Some(question) => question.answer.as_mut().await,
-        None => std::future::pending().await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `hames run`: a task in, an answer out. Everything that can be wrong is found before a session is touched.
 
 mod join;
+mod question;
 
 use std::borrow::Cow;
 use std::io::Read;

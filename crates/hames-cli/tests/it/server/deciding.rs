@@ -124,7 +124,7 @@ fn a_smaller_database_is_suggested_after_a_cut_and_at_the_start_and_made_when_no
         assert_eq!(code(client.vacuum().await), Some(ApiErrorCode::Busy));
     });
     let busy = user.run(&["db", "vacuum"]);
-    assert!(busy.code != 0 && busy.err.contains("1 runs go on"), "{busy:?}");
+    assert!(busy.code != 0 && busy.err.contains("1 run goes on"), "{busy:?}");
     gate.open();
     wait(async { quiet(&client(&user).await, &id).await });
     // The server has the session open; nothing goes on in it, so it is done.

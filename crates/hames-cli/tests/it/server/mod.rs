@@ -1,5 +1,6 @@
 //! The local server as a process: its life, what `hames run` shows of it, and its deaths.
 
+mod ages;
 mod cuts;
 mod death;
 mod deciding;

@@ -7,4 +7,5 @@ mod kit;
 mod limits;
 mod long;
 mod rows;
+mod streams;
 mod unix;

@@ -77,6 +77,7 @@ pub(crate) fn row(id: &str, name: &str) -> SessionRow {
         mode: None,
         first_line: "mend the lathe".into(),
         state: SessionActivity::Idle,
+        last_result: None,
         pending: 0,
         held_by: None,
     }

@@ -154,6 +154,7 @@ impl Test {
                         CheckState::Ok => ("✓ ", Look::Good),
                         CheckState::Note => ("! ", Look::Warn),
                         CheckState::Failed => ("✗ ", Look::Bad),
+                        CheckState::Unknown => ("? ", Look::Warn),
                     };
                     let what = if check.state == CheckState::Failed { Look::Bad } else { Look::Text };
                     out.push(vec![

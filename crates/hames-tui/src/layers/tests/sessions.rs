@@ -1,3 +1,4 @@
+use hames_protocol::RunResult;
 use hames_protocol::api::{SessionActivity, SessionRow, Sessions as Rows};
 use ratatui::crossterm::event::{KeyEvent, KeyModifiers};
 
@@ -24,7 +25,9 @@ fn rows() -> Vec<SessionRow> {
             first_line: "look at the gears".into(),
             ..row("s3", "gears")
         },
-        SessionRow { turns: 1, ..row("s4", ODD) },
+        SessionRow { turns: 1, last_result: Some(RunResult::Complete), ..row("s4", ODD) },
+        SessionRow { last_result: Some(RunResult::Error), ..row("s8", "oil the bearings") },
+        SessionRow { last_result: Some(RunResult::MaxSteps), ..row("s9", "true the chuck") },
     ];
     rows.push(SessionRow {
         updated_at: UNIX - 40 * 86_400_000,

@@ -44,6 +44,7 @@ pub(super) fn view() -> SessionView {
         mode: None,
         first_line: String::new(),
         state: SessionActivity::Idle,
+        last_result: None,
         pending: 0,
         held_by: None,
     };

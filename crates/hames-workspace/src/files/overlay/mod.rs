@@ -34,7 +34,7 @@ use tokio::runtime::Handle;
 use super::local::{io_failure, wrong_kind};
 use super::resolve::Ending;
 use super::suggest;
-pub use apply::{Applied, ApplyError, Changes, Mismatch, OpenChange, What};
+pub use apply::{Applied, ApplyError, Changes, Mismatch, NotProposed, OpenChange, What, proposed_places};
 use content::{Cache, Contents};
 use names::Names;
 use view::{Child, Seen};
@@ -92,6 +92,17 @@ impl Preview for Overlay {
         emit: &dyn Emit,
     ) -> Result<Finished, Failure> {
         Changes::new(session.clone(), base, blobs).finish(state, emit).await
+    }
+
+    async fn settle(
+        &self,
+        base: Arc<dyn FsProvider>,
+        session: &SessionId,
+        state: &SessionState,
+        blobs: Arc<dyn BlobStore>,
+        emit: &dyn Emit,
+    ) -> Result<Vec<String>, Failure> {
+        Changes::new(session.clone(), base, blobs).settle_made(state, emit).await
     }
 }
 

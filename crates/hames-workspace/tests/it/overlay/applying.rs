@@ -214,6 +214,32 @@ fn content_that_is_lost_refuses_the_set() {
 }
 
 #[test]
+fn what_somebody_made_as_it_was_proposed_is_settled_and_the_rest_stays() {
+    let acts = [write("a", "new\n"), write("n/m/x", "x\n"), remove("b"), write("c", "c\n")];
+    let proposing = proposing(&[file("a", "old\n"), file("b", "b\n")], &acts);
+    let root = proposing.disk_root().to_owned();
+    std::fs::create_dir_all(root.join("n/m")).unwrap();
+    for (path, content) in [("a", "new\n"), ("n/m/x", "x\n"), ("c", "something else\n")] {
+        std::fs::write(root.join(path), content).unwrap();
+    }
+    std::fs::remove_file(root.join("b")).unwrap();
+    let before = tree(proposing.scratch.path(), true);
+    let changes = hames_workspace::files::Changes::new(session(), proposing.disk.clone(), proposing.blobs.clone());
+    let emit = Folding(proposing.state.clone());
+    for expected in [&["a", "b", "n", "n/m", "n/m/x"][..], &[]] {
+        let state = proposing.state.lock().unwrap().clone();
+        let settled = proposing.runtime.block_on(changes.settle_made(&state, &emit)).unwrap();
+        assert_eq!(settled, expected.iter().map(|path| root.join(path).display().to_string()).collect::<Vec<_>>());
+        let state = proposing.state.lock().unwrap();
+        assert_eq!(state.open_changes().collect::<Vec<_>>(), [root.join("c").to_str().unwrap()]);
+    }
+    assert_eq!(tree(proposing.scratch.path(), true), before);
+    // What is left does not fit, and that is said once.
+    let refused = proposing.apply(proposing.disk.clone(), &[]).unwrap_err();
+    assert_eq!(refused.to_string(), "nothing was applied: 1 change does not fit the disk any more");
+}
+
+#[test]
 fn discarding_looks_at_no_disk_and_forgets_what_was_proposed() {
     let proposing = proposing(&[file("a", "old\n")], &[write("a", "new\n"), write("n/m/x", "x\n"), remove("n/m/x")]);
     let before = tree(proposing.scratch.path(), true);

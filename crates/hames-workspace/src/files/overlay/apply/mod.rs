@@ -10,6 +10,7 @@
 //! that nobody else holds it, is the caller's business.
 
 mod perform;
+mod places;
 mod plan;
 mod select;
 mod show;
@@ -24,6 +25,7 @@ use tokio::runtime::Handle;
 
 use super::content::Contents;
 use perform::Disk;
+pub use places::{NotProposed, proposed_places};
 pub use plan::Mismatch;
 use plan::Strictness;
 use select::Picked;
@@ -47,8 +49,8 @@ pub enum ApplyError {
 }
 
 fn refused(mismatches: &[Mismatch]) -> String {
-    let (changes, do_not) = if mismatches.len() == 1 { ("change does", "it does") } else { ("changes do", "they do") };
-    format!("nothing was applied: {} {changes} not fit the disk any more, {do_not} not fit", mismatches.len())
+    let changes = if mismatches.len() == 1 { "change does" } else { "changes do" };
+    format!("nothing was applied: {} {changes} not fit the disk any more", mismatches.len())
 }
 
 /// What came of an apply that was begun.
@@ -120,6 +122,17 @@ impl Changes {
         let Applied { paths, failed } = self.settle(blocking(work).await?, emit).await?;
         let left = failed.into_iter().map(|left| (left.path, left.reason)).collect();
         Ok(Finished { applied: paths, left })
+    }
+
+    /// Settles what is on disk already as it is proposed, whoever made it so: it counts as applied. Changes nothing on
+    /// disk. Returns the paths.
+    pub async fn settle_made(&self, state: &SessionState, emit: &dyn Emit) -> Result<Vec<String>, Failure> {
+        let (disk, picked) = (self.disk.clone(), Picked::all(state));
+        let paths = blocking(move || plan::made(&picked, &disk.look(&picked))).await?;
+        if !paths.is_empty() {
+            emit.record(vec![ChangesApplied { paths: paths.clone() }.into()]).await?;
+        }
+        Ok(paths)
     }
 
     async fn settle(&self, performed: perform::Performed, emit: &dyn Emit) -> Result<Applied, Failure> {

@@ -89,6 +89,18 @@ pub(super) fn plan(picked: &Picked, found: &BTreeMap<String, Found>, strictness:
     planner.plan()
 }
 
+/// What is there already as it is proposed, in order: files, removals, and folders that were made for files.
+pub(super) fn made(picked: &Picked, found: &BTreeMap<String, Found>) -> Vec<String> {
+    let is_folder = |path: &String| matches!(found.get(path), Some(Found::Folder { .. }));
+    let mut made = plan(picked, found, Strictness::Fresh).0.done;
+    // What has made room for a folder is not all there is to be at its path.
+    made.retain(|path| !picked.folders.contains(path) || is_folder(path));
+    let folders = picked.folders.iter().filter(|path| !picked.proposals.contains_key(*path) && is_folder(path));
+    made.extend(folders.cloned());
+    made.sort_unstable();
+    made
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
     ToDo,
@@ -341,6 +353,42 @@ mod tests {
             let under_way = if under_way.is_empty() { fresh } else { under_way };
             let of = |how| planned(&[("/a", what.clone())], &[], &[("/a", found.clone())], how);
             assert_eq!((of(Fresh).as_str(), of(UnderWay).as_str()), (fresh, under_way), "{what:?} at {found:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_there_as_it_is_proposed_counts_as_made() {
+        use ChangeKind::{Dir, File};
+        let edit = || proposal(File, Some(BASE), Some(NEW));
+        let (new, gone) = (|| proposal(File, None, Some(NEW)), || proposal(File, Some(BASE), None));
+        for (proposals, folders, found, expected) in [
+            (vec![("/a", edit()), ("/b", edit())], vec![], vec![("/a", file(NEW)), ("/b", file(BASE))], "/a"),
+            (vec![("/a", edit()), ("/b", edit())], vec![], vec![("/a", file("x"))], ""),
+            (vec![("/a", gone()), ("/b", gone())], vec![], vec![("/b", file(BASE))], "/a"),
+            (vec![("/d", proposal(Dir, None, None)), ("/d/x", gone())], vec![], vec![("/d", folder(&[]))], "/d/x"),
+            (vec![("/d", proposal(Dir, None, None)), ("/d/x", gone())], vec![], vec![], "/d, /d/x"),
+            (
+                vec![("/n/m/x", new()), ("/n/y", new())],
+                vec!["/n", "/n/m"],
+                vec![("/n", folder(&["y"])), ("/n/y", file(NEW))],
+                "/n, /n/y",
+            ),
+            // A file that gave way to a folder, before the folder is there and after.
+            (vec![("/f", gone()), ("/f/x", new())], vec!["/f"], vec![], ""),
+            (vec![("/f", gone()), ("/f/x", new())], vec!["/f"], vec![("/f", folder(&[]))], "/f"),
+            (
+                vec![("/f", gone()), ("/f/x", new())],
+                vec!["/f"],
+                vec![("/f", folder(&["x"])), ("/f/x", file(NEW))],
+                "/f, /f/x",
+            ),
+        ] {
+            let picked = Picked {
+                proposals: proposals.into_iter().map(|(path, proposal)| (path.into(), proposal)).collect(),
+                folders: folders.into_iter().map(String::from).collect(),
+            };
+            let found = found.into_iter().map(|(path, found)| (path.into(), found)).collect();
+            assert_eq!(made(&picked, &found).join(", "), expected, "{picked:?} {found:?}");
         }
     }
 
