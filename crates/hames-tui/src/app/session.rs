@@ -16,6 +16,8 @@ const FIRST_PAGE: u32 = 200;
 const OLDER_PAGE: u32 = 500;
 /// Events of a page on the way to something that was found far back.
 const SEEK_PAGE: u32 = 1_000;
+/// What is said of a server that somebody stopped, until there is one again.
+const STOPPED: &str = "The server was stopped. It is started again by the next thing you want of it.";
 /// A run that took this long is worth a notice when nobody looks.
 const LONG_RUN: u64 = 10_000;
 
@@ -114,10 +116,11 @@ impl App {
                 view.run = None;
             }
             self.stop.stopped();
-            self.face.notice =
-                Some("The server was stopped. It is started again by the next thing you want of it.".into());
+            self.face.notice = Some(STOPPED.into());
         }
         let Link::Up { notice } = link else { return };
+        // It is there again.
+        self.face.notice.take_if(|notice| notice == STOPPED);
         if let Some(notice) = notice {
             self.face.notice = Some(notice.clone());
         }

@@ -125,6 +125,11 @@ impl Attachment {
         true
     }
 
+    /// Whether it is an image that was looked for in the clipboard and is not there: nothing is lost without it.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.from == From::Clipboard && matches!(self.state, State::Failed(_, None))
+    }
+
     /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.name

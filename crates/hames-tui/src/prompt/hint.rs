@@ -12,6 +12,8 @@ use super::menu::{Menu, Of};
 use super::text::fit;
 use crate::{Action, Keymap, Link};
 
+/// Cells of why a file is not there; all of it was said when it happened.
+const MAX_WHY: usize = 48;
 /// Cells of what an interrupting message waits for.
 const MAX_LABEL: usize = 28;
 
@@ -80,7 +82,7 @@ fn special(now: &Situation<'_>) -> Option<Vec<String>> {
     }
     if let Some((name, why)) = now.failed {
         return Some(vec![
-            format!("{name}: {why}"),
+            format!("{name}: {}", fit(why, MAX_WHY)),
             format!("{enter} tries again"),
             "Left, then Del takes it off".to_owned(),
         ]);

@@ -241,8 +241,15 @@ impl Prompt {
     }
 
     fn take_attachment(&mut self, ticket: Ticket, answer: &Result<Answer, ApiError>, cx: &mut Cx<'_>) -> bool {
-        if self.now.attachments.iter_mut().any(|a| a.take(ticket, answer, self.session.as_ref(), cx)) {
-            if answer.is_err() && self.waits.take().is_some() {
+        let mut now = self.now.attachments.iter_mut();
+        if let Some(at) = now.position(|a| a.take(ticket, answer, self.session.as_ref(), cx)) {
+            let Err(error) = answer else { return true };
+            let one = &self.now.attachments[at];
+            cx.say(format!("Not attached, {}: {}", one.name(), error.message));
+            if one.is_nothing() {
+                self.now.attachments.remove(at);
+            }
+            if self.waits.take().is_some() {
                 self.note = Some("not sent".to_owned());
             }
             return true;

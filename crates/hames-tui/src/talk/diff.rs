@@ -26,7 +26,12 @@ pub(crate) fn hunks(text: &str) -> &str {
     if text.starts_with("@@") {
         return text;
     }
-    text.find("\n@@").map_or(text, |at| &text[at + 1..])
+    match text.find("\n@@") {
+        Some(at) => &text[at + 1..],
+        // A head alone: nothing has changed.
+        None if text.starts_with("--- ") => "",
+        None => text,
+    }
 }
 
 /// Lays out lines of a diff.
@@ -127,6 +132,19 @@ fn marked<'t>(runs: Vec<Run<'t>>, mark: &Range<usize>) -> Vec<Run<'t>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_diff_tells_begins_with_its_first_hunk() {
+        for (diff, told) in [
+            ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n"),
+            ("@@ -1 +1 @@\n--- a\n", "@@ -1 +1 @@\n--- a\n"),
+            ("--- a/x\n+++ b/x\n", ""),
+            ("Binary files differ\n", "Binary files differ\n"),
+            ("", ""),
+        ] {
+            assert_eq!(hunks(diff), told, "{diff:?}");
+        }
+    }
 
     #[test]
     fn only_what_changed_in_a_line_stands_out() {

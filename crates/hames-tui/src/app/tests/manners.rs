@@ -122,6 +122,18 @@ fn a_copy_is_confirmed_and_one_that_is_too_long_says_so() {
 }
 
 #[test]
+fn that_the_server_was_stopped_is_said_until_it_is_there_again() {
+    let mut app = shown(None);
+    app.update(Input::Link(Link::Stopped), 0);
+    assert!(screen(&mut app, 100, 12, 0).contains("The server was stopped."));
+    app.update(Input::Link(Link::Up { notice: None }), 0);
+    assert!(!screen(&mut app, 100, 12, 0).contains("The server was stopped."));
+    app.face.notice = Some("Something else.".into());
+    app.update(Input::Link(Link::Up { notice: None }), 0);
+    assert!(screen(&mut app, 100, 12, 0).contains("Something else."));
+}
+
+#[test]
 fn the_mouse_is_left_to_the_terminal_and_taken_back() {
     let mut app = shown(None);
     app.face.has_mouse = true;

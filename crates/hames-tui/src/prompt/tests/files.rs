@@ -144,16 +144,32 @@ fn an_offer_is_only_an_offer() {
 }
 
 #[test]
-fn what_fails_is_said_stays_and_is_tried_again() {
+fn an_image_that_is_not_in_the_clipboard_stands_in_nobodys_way() {
+    let why = "no program here gives the clipboard's image; install wl-clipboard, xclip or pngpaste";
     let mut desk = Desk::new();
-    desk.press("ctrl+v");
+    desk.paste("");
     let Some(Effect::PasteImage(ticket)) = desk.effects.pop() else { panic!() };
     desk.write("look").press("enter");
-    desk.answer(ticket, refused(ApiErrorCode::Invalid, "there is no image in the clipboard"));
-    assert!(desk.sent.is_empty());
-    assert!(desk.hint().contains("clipboard image: there is no image in the clipboard"), "{}", desk.hint());
+    desk.answer(ticket, refused(ApiErrorCode::Unknown, why));
+    assert!(desk.effects.contains(&Effect::Say(format!("Not attached, clipboard image: {why}"))));
+    assert_eq!((desk.sent.len(), desk.text()), (0, "look".into()), "it was to go along, so it is not sent without it");
+    assert!(desk.prompt.now.attachments.is_empty() && desk.hint().contains("not sent"), "{}", desk.hint());
     desk.press("enter");
-    let Some(Effect::PasteImage(ticket)) = desk.effects.pop() else { panic!() };
+    assert_eq!(desk.texts(), ["look"]);
+}
+
+#[test]
+fn what_fails_is_said_stays_and_is_tried_again() {
+    let mut desk = Desk::new();
+    desk.paste("/tmp/shot.png").press("tab");
+    let (ticket, _) = reading(&mut desk);
+    desk.write("look").press("enter");
+    desk.answer(ticket, refused(ApiErrorCode::Invalid, "it is no file"));
+    assert!(desk.sent.is_empty());
+    assert!(desk.effects.contains(&Effect::Say("Not attached, shot.png: it is no file".into())));
+    assert!(desk.hint().contains("not sent · shot.png: it is no file · Enter tries again"), "{}", desk.hint());
+    desk.press("enter");
+    let (ticket, _) = reading(&mut desk);
     desk.answer(ticket, Ok(Answer::Read { name: "shot.png".into(), bytes: vec![7] }));
     let asked = desk.requests();
     desk.answer(asked[0].0, refused(ApiErrorCode::TooLarge, "8 MB are possible"));
