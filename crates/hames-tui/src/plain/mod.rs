@@ -85,6 +85,11 @@ pub async fn run(options: Options) -> io::Result<PlainEnd> {
     Ok(PlainEnd { lines: plain.lines, is_well: plain.is_well && plain.pending.is_empty() })
 }
 
+/// What waits where nothing does.
+fn nothing() -> Waiting {
+    Waiting { approvals: Vec::new(), questions: Vec::new(), proposals: None }
+}
+
 fn read_lines(typed: &mpsc::Sender<String>) {
     let mut input = io::stdin().lock();
     loop {
@@ -169,7 +174,15 @@ impl Plain {
                             self.is_well &= done.result != RunResult::Error;
                             self.look_for_questions();
                         }
-                        Event::ApprovalAsked(_) | Event::QuestionAsked(_) => self.look_for_questions(),
+                        // The next line may be the answer already.
+                        Event::ApprovalAsked(ref asked) => {
+                            self.waiting.get_or_insert_with(nothing).approvals.push(asked.clone());
+                            self.look_for_questions();
+                        }
+                        Event::QuestionAsked(ref asked) => {
+                            self.waiting.get_or_insert_with(nothing).questions.push(asked.clone());
+                            self.look_for_questions();
+                        }
                         Event::ApprovalAnswered(_) | Event::QuestionAnswered(_) => self.waiting = None,
                         _ => {}
                     }
