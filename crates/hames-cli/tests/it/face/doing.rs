@@ -25,6 +25,17 @@ fn halting(gate: &Gate) -> Script {
     })
 }
 
+/// A terminal in which a run stands at the gate.
+fn begun(user: &User, gate: &Gate) -> Screen {
+    let mut screen = Screen::open(user, &[]);
+    screen.until_shows("new session");
+    screen.types("begin");
+    screen.types("\r");
+    assert!(gate.reached_within(PATIENCE));
+    screen.until_shows("first part");
+    screen
+}
+
 /// Waits until the clock of the run in the status line has gone on for a whole second.
 fn a_second_passes(screen: &Screen, doing: &str) {
     let seconds = |shown: &str| -> Option<u64> {
@@ -47,12 +58,7 @@ fn keys_queue_steer_and_stop_and_nothing_that_was_typed_is_lost() {
     let gate = Gate::new();
     let (user, provider) = User::with(halting(&gate));
     let _ends = Ends(&user);
-    let mut screen = Screen::open(&user, &[]);
-    screen.until_shows("new session");
-    screen.types("begin");
-    screen.types("\r");
-    assert!(gate.reached_within(PATIENCE));
-    screen.until_shows("first part");
+    let mut screen = begun(&user, &gate);
     screen.types("afterwards this");
     screen.until_shows("Enter interrupts now · Alt+Enter queues · Ctrl+S steers · Esc stops");
     screen.types("\x1b\r");
@@ -86,12 +92,7 @@ fn enter_while_it_works_is_heard_at_once() {
     let gate = Gate::new();
     let (user, provider) = User::with(halting(&gate));
     let _ends = Ends(&user);
-    let mut screen = Screen::open(&user, &[]);
-    screen.until_shows("new session");
-    screen.types("begin");
-    screen.types("\r");
-    assert!(gate.reached_within(PATIENCE));
-    screen.until_shows("first part");
+    let mut screen = begun(&user, &gate);
     screen.types("the other way");
     screen.types("\r");
     let shown = screen.until("the answer to it", |shown| shown.contains("heard the other way"));

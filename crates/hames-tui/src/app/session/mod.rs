@@ -1,15 +1,17 @@
-//! Which session is shown, and what is known of it: opened, switched, made with the first message, kept true.
+//! Which session is shown, and what is known of it: opened, switched, read, kept true. Its messages are `sending`, its events
+//! `hearing`.
+
+mod hearing;
+mod sending;
 
 use std::collections::{HashMap, VecDeque};
 
-use hames_protocol::api::{
-    ApiError, ApiErrorCode, CreateSession, SendMessage, SessionActivity, SessionRow, SessionView,
-};
-use hames_protocol::{Delivery, Envelope, Event, Mode, Part, Pending, RunResult, SessionId};
+use hames_protocol::api::{ApiError, ApiErrorCode, SessionActivity, SessionRow, SessionView};
+use hames_protocol::{Delivery, Part, Pending, SessionId};
 
-use super::{App, Start, refresh};
-use crate::prompt::Kept;
+use super::{App, Start};
 use crate::{Answer, Cx, Effect, Input, Link, Request, Ticket, layers};
+use sending::Message;
 
 /// Events of the first page, and of each older one.
 const FIRST_PAGE: u32 = 200;
@@ -18,8 +20,6 @@ const OLDER_PAGE: u32 = 500;
 const SEEK_PAGE: u32 = 1_000;
 /// What is said of a server that somebody stopped, until there is one again.
 const STOPPED: &str = "The server was stopped. It is started again by the next thing you want of it.";
-/// A run that took this long is worth a notice when nobody looks.
-const LONG_RUN: u64 = 10_000;
 
 /// What an answer is for.
 #[derive(Clone, Debug)]
@@ -38,16 +38,6 @@ enum For {
     Abort(SessionId),
     /// Something else that only matters where it fails.
     Try(&'static str),
-}
-
-/// A message on its way.
-#[derive(Clone, Debug)]
-struct Message {
-    parts: Vec<Part>,
-    delivery: Delivery,
-    id: String,
-    /// What was written, should it come back.
-    draft: Option<Box<Kept>>,
 }
 
 /// Who asked what, and what is still to be done.
@@ -229,146 +219,6 @@ impl App {
         self.ask(For::OlderPage(session), page, effects);
     }
 
-    /// Events of the session that is shown.
-    pub(super) fn heard(&mut self, news: &[Envelope], now: u64, effects: &mut Vec<Effect>) {
-        let session = self.face.session.clone();
-        // What is still on its way of another one is not for this screen.
-        let ours = |envelope: &&Envelope| envelope.session.is_none() || envelope.session == session;
-        let news: Vec<Envelope> = news.iter().filter(ours).cloned().collect();
-        let (mut is_stale, mut asks) = (false, false);
-        let is_asking = layers::asks(&self.layers);
-        for envelope in &news {
-            self.stop.heard(&envelope.event);
-            self.notify(envelope, effects);
-            asks |= match &envelope.event {
-                Event::ApprovalAsked(_) | Event::QuestionAsked(_) => true,
-                Event::RunDone(_) => is_asking || self.face.mode() == Mode::Analyze,
-                // Another client may have decided.
-                Event::ApprovalAnswered(_)
-                | Event::QuestionAnswered(_)
-                | Event::ChangesApplied(_)
-                | Event::ChangesDiscarded(_)
-                | Event::SessionCut(_) => is_asking,
-                _ => false,
-            };
-            if let Some(view) = &mut self.face.view {
-                is_stale |= refresh::fold(view, envelope);
-            }
-        }
-        self.base.talk().apply(&news);
-        if is_stale {
-            self.look(now, effects);
-        }
-        if asks {
-            self.look_for_questions(effects);
-        }
-    }
-
-    /// Says what ended, or waits, while nobody looks.
-    fn notify(&self, envelope: &Envelope, effects: &mut Vec<Effect>) {
-        if self.face.is_focused || !envelope.agent.is_empty() {
-            return;
-        }
-        let Some(view) = &self.face.view else { return };
-        let Some(run) = &view.run else { return };
-        let what = match &envelope.event {
-            Event::RunDone(_) if envelope.at.saturating_sub(run.started_at) < LONG_RUN => return,
-            Event::RunDone(done) => match done.result {
-                RunResult::Complete => "is done",
-                RunResult::Interrupted => return,
-                _ => "has stopped",
-            },
-            Event::ApprovalAsked(_) => "asks whether a call may run",
-            Event::QuestionAsked(_) => "has a question",
-            _ => return,
-        };
-        effects.push(Effect::Notify(format!("{} {what}", view.row.name)));
-    }
-
-    /// Sends a message; without a session one is made for it.
-    pub(super) fn send(
-        &mut self,
-        parts: Vec<Part>,
-        delivery: Delivery,
-        draft: Option<Box<Kept>>,
-        effects: &mut Vec<Effect>,
-    ) {
-        self.upkeep.messages += 1;
-        let id = format!("{}-{}", self.upkeep.start.seed, self.upkeep.messages);
-        let message = Message { parts, delivery, id, draft };
-        self.base.sending(&message.id, &message.parts);
-        match self.face.session.clone() {
-            Some(session) => self.send_to(session, message, effects),
-            None if self.upkeep.is_creating || !self.upkeep.is_settled => self.upkeep.unsent.push_back(message),
-            None => self.create(Some(message), effects),
-        }
-    }
-
-    /// It is known now which session is meant: what was written before goes there.
-    fn send_what_waits(&mut self, effects: &mut Vec<Effect>) {
-        self.upkeep.is_settled = true;
-        match self.face.session.clone() {
-            Some(session) => {
-                for message in std::mem::take(&mut self.upkeep.unsent) {
-                    self.base.sending(&message.id, &message.parts);
-                    self.send_to(session.clone(), message, effects);
-                }
-            }
-            None => {
-                if let Some(message) = self.upkeep.unsent.pop_front() {
-                    self.create(Some(message), effects);
-                }
-            }
-        }
-    }
-
-    fn create(&mut self, message: Option<Message>, effects: &mut Vec<Effect>) {
-        self.upkeep.is_creating = true;
-        let create = CreateSession {
-            folder: self.face.folder.clone(),
-            name: self.upkeep.name.clone(),
-            settings: self.face.chosen.clone(),
-        };
-        self.ask(For::Create(message), Request::Create(create), effects);
-    }
-
-    /// Files that are to go along need a session that keeps them.
-    pub(super) fn want_session(&mut self, effects: &mut Vec<Effect>) {
-        let is_possible = matches!(self.face.link, Link::Up { .. }) && self.upkeep.is_settled;
-        if is_possible && self.face.session.is_none() && !self.upkeep.is_creating && self.base.prompt().wants_session()
-        {
-            self.create(None, effects);
-        }
-    }
-
-    fn send_to(&mut self, session: SessionId, message: Message, effects: &mut Vec<Effect>) {
-        let send = SendMessage {
-            parts: message.parts.clone(),
-            delivery: message.delivery,
-            idempotency_id: Some(message.id.clone()),
-            terms: self.upkeep.start.terms.clone(),
-        };
-        self.ask(For::Send(session.clone(), message), Request::Send(session, send), effects);
-    }
-
-    /// Messages that surely did not reach the server yet, as they were written.
-    pub(super) fn on_way(&self) -> impl Iterator<Item = (Option<&SessionId>, &Kept)> {
-        let is_linked = self.is_linked();
-        let asked = self.upkeep.asked.values().filter_map(move |what| match what {
-            For::Create(Some(message)) => Some((None, message)),
-            // It may be there, and only the answer is missing.
-            For::Send(session, message) if !is_linked => Some((Some(session), message)),
-            _ => None,
-        });
-        let unsent = self.upkeep.unsent.iter().map(|message| (None, message));
-        asked.chain(unsent).filter_map(|(session, message)| Some((session, message.draft.as_deref()?)))
-    }
-
-    /// Whether a message may have left and its answer is missing.
-    pub(crate) fn is_sending(&self) -> bool {
-        self.is_linked() && self.upkeep.asked.values().any(|what| matches!(what, For::Send(..) | For::Create(Some(_))))
-    }
-
     /// Whether a session will be shown as soon as the server says which.
     pub(super) fn is_session_to_come(&self) -> bool {
         let start = &self.upkeep.start;
@@ -491,33 +341,6 @@ impl App {
             For::Try(what) => format!("{what}: {error}"),
         };
         self.face.notice = Some(said);
-    }
-
-    /// Nothing that was typed is lost.
-    fn give_back(&mut self, session: Option<SessionId>, message: Message) {
-        self.base.sent(&message.id);
-        match (message.draft, session) {
-            (Some(draft), session) => self.base.prompt().give_back(session, *draft),
-            (None, Some(session)) => {
-                let pending = Pending {
-                    id: message.id.as_str().into(),
-                    parts: message.parts,
-                    delivery: message.delivery,
-                    idempotency_id: None,
-                };
-                self.base.prompt().take_back(&session, vec![pending]);
-            }
-            // What a command said for a session that could not be made.
-            (None, None) => {
-                let text = message.parts.iter().find_map(|part| match part {
-                    Part::Text { text } => Some(text.clone()),
-                    Part::Image { .. } => None,
-                });
-                if let (Some(text), true) = (text, self.base.prompt().is_empty()) {
-                    self.base.prompt().set_text(&text);
-                }
-            }
-        }
     }
 
     fn viewed(&mut self, view: &SessionView, now: u64, effects: &mut Vec<Effect>) {

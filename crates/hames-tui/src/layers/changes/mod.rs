@@ -215,7 +215,7 @@ fn folder(face: &crate::Face) -> &str {
 }
 
 /// A path from the session's folder, in one clean line; as it is where it lies outside.
-fn relative(path: &str, folder: &str) -> String {
+pub(super) fn relative(path: &str, folder: &str) -> String {
     let inside = path.strip_prefix(folder.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
     line(inside.filter(|rest| !rest.is_empty()).unwrap_or(path))
 }

@@ -16,6 +16,7 @@ use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::layout::{Position, Rect};
 
+use super::changes::relative;
 use super::parts::{Edited, Field, Look, Scroll, foot, frame_in, line};
 use crate::prompt::paint::Line;
 use crate::{Action, Answer, Cx, Input, Layer, Outcome, Request, Sight, Ticket};
@@ -216,11 +217,13 @@ impl Decide {
         }
     }
 
-    fn lines(&self) -> Vec<show::Line> {
+    fn lines(&self, folder: &str) -> Vec<show::Line> {
         match self.asked.first() {
             Some(Asked::Approval(asked)) => show::approval(asked),
             Some(Asked::Question(asked, _, chosen)) => show::question(asked, *chosen),
-            Some(Asked::Proposals(asked)) => asked.paths.iter().map(|path| vec![(shown(path), Look::Text)]).collect(),
+            Some(Asked::Proposals(asked)) => {
+                asked.paths.iter().map(|path| vec![(relative(path, folder), Look::Text)]).collect()
+            }
             None => Vec::new(),
         }
     }
@@ -295,7 +298,8 @@ impl Layer for Decide {
         }
         self.since.get_or_insert(sight.now);
         if std::mem::take(&mut self.is_stale) {
-            self.text.set(self.lines());
+            let folder = sight.face.view.as_ref().map_or("", |view| &view.row.folder);
+            self.text.set(self.lines(folder));
         }
         let has_field = self.field().is_some();
         let extra = usize::from(has_field) + usize::from(self.wrong.is_some());

@@ -46,7 +46,10 @@ fn is_passed(outcome: &Outcome) -> bool {
 #[test]
 fn the_screens() {
     let proposals = Waiting {
-        proposals: Some(ProposalsAsked { run: "r1".into(), paths: vec!["src/a.rs".into(), "漢\u{7}.rs".into()] }),
+        proposals: Some(ProposalsAsked {
+            run: "r1".into(),
+            paths: vec!["/home/ada/lathe/src/a.rs".into(), "/elsewhere/漢\u{7}.rs".into()],
+        }),
         ..waiting(vec![], vec![])
     };
     let mut out = String::new();
