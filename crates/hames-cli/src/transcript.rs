@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use hames_protocol::{CallId, Diff, Envelope, Event, Part};
+use hames_protocol::{CallId, Diff, Envelope, ErrorClass, Event, Part};
 
 use crate::clock::local_minute;
 use crate::exit::Stop;
@@ -86,6 +86,9 @@ impl Transcript {
             }
             Event::Nudge(nudge) => out.line(self.style.dim(&format!("  [{}]", nudge_line(nudge))))?,
             Event::LoopStopped(stopped) => out.line(self.style.red(&format!("  {}", stopped_line(stopped))))?,
+            Event::Retry(retry) if retry.failure.class == ErrorClass::ContextOverflow => {
+                out.line(self.style.dim(&format!("  [{}]", crate::output::window::SENT_SMALLER)))?;
+            }
             Event::Retry(retry) => {
                 out.line(self.style.dim(&format!("  [tried again] {}", first_line(&retry.failure.message))))?;
             }

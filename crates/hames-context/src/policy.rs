@@ -75,6 +75,23 @@ impl Terms {
     }
 }
 
+impl Terms {
+    /// Estimated tokens as the provider would count them.
+    pub(crate) fn counted(&self, tokens: u64) -> u64 {
+        scaled(tokens, self.ratio.max(1), EVEN)
+    }
+
+    /// Tokens as a provider counts them, as they would be estimated.
+    pub(crate) fn measured(&self, tokens: u64) -> u64 {
+        scaled(tokens, EVEN, self.ratio)
+    }
+}
+
+/// `by / of` of a number, however large it is.
+fn scaled(tokens: u64, by: u64, of: u64) -> u64 {
+    u64::try_from(u128::from(tokens) * u128::from(by) / u128::from(of.max(1))).unwrap_or(u64::MAX)
+}
+
 /// The marks of a plan, all in estimated tokens: what providers count is brought to the estimator's measure once, here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -120,9 +137,8 @@ const PIN_PERCENT: u64 = 15;
 impl Limits {
     pub(crate) fn of(terms: &Terms) -> Self {
         let policy = terms.policy.clamped();
-        let ratio = terms.ratio.max(1);
-        let measured = |tokens: u64| tokens.saturating_mul(EVEN) / ratio;
-        let percent = |of: u64, part: u64| of.saturating_mul(part) / 100;
+        let measured = |tokens: u64| terms.measured(tokens);
+        let percent = |of: u64, part: u64| scaled(of, part, 100);
         let head = terms.head_tokens;
         let usable = measured(terms.budget.usable());
         let hard = measured(terms.budget.most_input());
@@ -136,7 +152,7 @@ impl Limits {
             head,
             usable,
             trigger,
-            low: head + span * 5 / 8,
+            low: head + scaled(span, 5, 8),
             hard,
             room,
             keep,
@@ -152,7 +168,7 @@ impl Limits {
     pub(crate) fn trigger_percent(&self, policy: &Policy) -> u8 {
         match policy.trigger_tokens {
             None => policy.clamped().trigger,
-            Some(_) => u8::try_from(self.trigger.saturating_mul(100) / self.usable.max(1)).unwrap_or(100).min(100),
+            Some(_) => u8::try_from(scaled(self.trigger, 100, self.usable)).unwrap_or(100).min(100),
         }
     }
 

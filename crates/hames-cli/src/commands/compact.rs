@@ -229,7 +229,8 @@ fn show_preview(preview: &WindowPreview, info: &SessionInfo, as_json: bool, out:
         "rolled" => "a list of what was said and done would stand for what leaves",
         _ => return out.line("  nothing would be gained now"),
     };
-    out.line(format!("  {what}; {} messages would leave", count(preview.leaving)))?;
+    let plural = if preview.leaving == 1 { "" } else { "s" };
+    out.line(format!("  {what}; {} message{plural} would leave", count(preview.leaving)))?;
     out.line(format!(
         "  about {} tokens would be left, {} of them verbatim; nothing is changed yet",
         count(preview.after),
@@ -285,6 +286,8 @@ fn show_report(report: &WindowReport, info: &SessionInfo, out: &mut Out) -> Resu
     }
     if let Some(request) = &report.request {
         let changed = match request.changed_at {
+            // Each run has a connection of its own, which compares what it sends with what it sent itself.
+            None if report.requests.requests > 1 => "the first of its run".to_owned(),
             None => "nothing was sent before it".to_owned(),
             Some(at) => {
                 let why = request.changed_by.map_or(request.changed_why.as_str(), |changed| changed.as_str());

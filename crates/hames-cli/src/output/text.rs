@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 pub(crate) use hames_protocol::grouped as count;
 use hames_protocol::{
-    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, Event, Failure, LoopStopped, Nudge, OpenBlock, OpenKind,
-    Part, RunResult, TextDelta, TextDone, ToolDone, ToolError, Usage,
+    ApprovalAnswered, CallId, Decision, Diff, Done, Envelope, ErrorClass, Event, Failure, LoopStopped, Nudge,
+    OpenBlock, OpenKind, Part, RunResult, TextDelta, TextDone, ToolDone, ToolError, Usage,
 };
 
 use super::Style;
@@ -100,6 +100,9 @@ impl Text {
                 if let Some(line) = answer_line(answer, self.labels.get(&answer.call_id).map_or("", String::as_str)) {
                     self.progress(&envelope.agent, self.style.yellow(&line));
                 }
+            }
+            Event::Retry(retry) if retry.failure.class == ErrorClass::ContextOverflow => {
+                self.progress(&envelope.agent, self.style.yellow(super::window::SENT_SMALLER));
             }
             Event::Retry(retry) => {
                 let line = format!(

@@ -5,6 +5,9 @@ use hames_protocol::{CheckpointKind, CompactionAsked, Event, WindowCheckpoint, W
 use super::clean;
 use super::text::count;
 
+/// Said where a request did not fit and goes out again.
+pub(crate) const SENT_SMALLER: &str = "the request did not fit; it is made smaller and sent again";
+
 /// The line for an event that is about the window; none for any other.
 pub(crate) fn window_line(event: &Event) -> Option<String> {
     match event {

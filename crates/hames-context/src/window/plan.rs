@@ -152,8 +152,7 @@ impl Window {
             return Plan::Refused(Refused::Rule(broken));
         }
         let input = self.fill();
-        let counted = input.saturating_mul(terms.ratio.max(1)) / 1_000;
-        match terms.budget.output_for(counted) {
+        match terms.budget.output_for(terms.counted(input)) {
             Ok(output) => Plan::Ready(Ready { input_estimate: input, max_output_tokens: output }),
             Err(_) => Plan::Refused(Refused::Head { head: self.limits.head, window: terms.budget.window }),
         }
@@ -256,9 +255,8 @@ impl Window {
             Author::Carried | Author::Afresh => {
                 let is_afresh = author == Author::Afresh;
                 let budget = terms.summary_budget.unwrap_or(terms.budget);
-                let ceiling = (budget.usable().saturating_sub(budget.margin()).saturating_mul(1_000)
-                    / terms.ratio.max(1))
-                .saturating_sub(terms.prompt_tokens);
+                let readable = budget.usable().saturating_sub(budget.margin());
+                let ceiling = terms.measured(readable).saturating_sub(terms.prompt_tokens);
                 let readable = self.readable(shape.cut, &shape.held, self.document_tokens, ceiling);
                 let Some(readable) = readable else { return self.trimmed(shape, before, moment) };
                 let previous = self.known.state.document().to_owned();

@@ -54,7 +54,7 @@ impl Window {
     /// The marks, as the provider would count them.
     pub fn budget(&self, terms: &Terms) -> ReportBudget {
         let limits = Limits::of(terms);
-        let counted = |tokens: u64| tokens.saturating_mul(terms.ratio.max(1)) / 1_000;
+        let counted = |tokens: u64| terms.counted(tokens);
         ReportBudget {
             window: terms.budget.window,
             reserve: terms.budget.reserve(),
@@ -166,11 +166,13 @@ impl Window {
             },
         };
         let after = self.size(&shape).min(fill);
-        let stage = if after >= fill { "nothing" } else { stage };
+        let can_be_sent = limits.has_room();
+        let (stage, after) = if after < fill && can_be_sent { (stage, after) } else { ("nothing", fill) };
+        let shape = if can_be_sent { shape } else { Shape::default() };
         let from = shape.cut.max(self.view.first);
         let kept: u64 = self.entries[from..].iter().map(|entry| entry.shown).sum();
         let floor = self.document_tokens.max(limits.document.min(fill / 10)) + self.last_turn();
-        let counted = |tokens: u64| tokens.saturating_mul(terms.ratio.max(1)) / 1_000;
+        let counted = |tokens: u64| terms.counted(tokens);
         WindowPreview {
             fill: counted(fill),
             trigger: counted(limits.trigger),

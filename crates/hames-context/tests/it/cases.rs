@@ -51,14 +51,18 @@ fn however_much_a_head_takes_a_session_goes_on_or_is_refused_by_its_name_and_nev
 
 #[test]
 fn no_answers_limit_however_absurd_makes_a_window_too_small_for_a_fifth_of_it() {
-    for window in [2_048u64, 4_096, 8_192, 32_768, 128_000, 1_000_000, 10_000_000] {
-        for wanted_output in [0, 1, window / 4, window - 1, window, window + 1, window * 4, u64::MAX] {
+    for window in [2_048u64, 4_096, 8_192, 32_768, 128_000, 1_000_000, 10_000_000, u64::MAX - 8] {
+        let more = window.saturating_mul(4);
+        for wanted_output in [0, 1, window / 4, window - 1, window, window + 1, more, u64::MAX] {
             let budget = Budget { window, wanted_output };
             assert!(budget.usable() >= window - window / 4, "{budget:?}");
             let mut log = Log::new();
             log.user("Go.");
             log.step("", &[("src/a.rs", &words((window / 5).min(100_000)))]);
-            let plan = log.plan(Moment::AtBoundary, &Terms::new(budget, 0));
+            let terms = Terms::new(budget, 0);
+            let plan = log.plan(Moment::AtBoundary, &terms);
+            let told = log.window.budget(&terms);
+            assert!(told.trigger.abs_diff(budget.usable() / 100 * 80) <= 80, "{told:?}");
             let Plan::Ready(ready) = plan else { panic!("{budget:?}: {plan:?}") };
             assert!(ready.max_output_tokens >= 1 && ready.max_output_tokens <= wanted_output.max(1), "{budget:?}");
             assert!(ready.input_estimate + ready.max_output_tokens + budget.margin() <= window, "{budget:?}");
@@ -74,7 +78,11 @@ fn a_window_that_is_none_is_refused_plainly() {
             log.user("Go.");
             match log.settle(Moment::BeforeRequest, &Terms::new(Budget { window, wanted_output }, 0), &terse) {
                 Ok(ready) => assert!(ready.is_some() && window > 320, "{window}"),
-                Err(why) => assert!(matches!(why, Refused::Head { .. }), "{window}: {why}"),
+                Err(why) => {
+                    assert!(matches!(why, Refused::Head { .. }), "{window}: {why}");
+                    let terms = Terms::new(Budget { window, wanted_output }, 0);
+                    assert_eq!(log.window.preview(&terms).stage, "nothing", "{window}: what is refused has no plan");
+                }
             }
         }
     }

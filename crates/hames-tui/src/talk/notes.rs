@@ -1,7 +1,8 @@
 //! What events say in one line, and what the end of a call leaves in its card.
 
 use hames_protocol::{
-    ApprovalAnswered, BlobRef, Decision, Event, Failure, RunResult, ToolDone, ToolError, ToolOutputDelta, WindowLimited,
+    ApprovalAnswered, BlobRef, Decision, ErrorClass, Event, Failure, RunResult, ToolDone, ToolError, ToolOutputDelta,
+    WindowLimited,
 };
 use serde_json::Value;
 
@@ -32,6 +33,9 @@ pub(super) fn of(event: &Event) -> Option<Note> {
         }
         Event::Retry(retry) if retry.failure.is_loading() => {
             Note::new(Tone::Retry, format!("The model is still loading: {}", clean_line(&retry.failure.message)))
+        }
+        Event::Retry(retry) if retry.failure.class == ErrorClass::ContextOverflow => {
+            Note::new(Tone::Retry, "The request did not fit; it is made smaller and sent again")
         }
         Event::Retry(retry) => {
             let next = format!("attempt {} of {}", u64::from(retry.attempt) + 1, retry.max_attempts);
