@@ -14,17 +14,39 @@ const IMAGE_TOKENS: u64 = 1_600;
 /// Tokens of roles, separators and ids around one message.
 const MESSAGE_OVERHEAD: u64 = 4;
 
+/// What is counted of a text, piece by piece where it comes in pieces: their sum says what the whole text says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    ascii: u64,
+    /// UTF-16 units of everything else.
+    other: u64,
+}
+
+impl Counted {
+    /// Counts a piece that follows.
+    pub fn add(&mut self, piece: &str) {
+        let bytes = piece.as_bytes();
+        // Most texts are plain, and that is seen a word at a time.
+        if bytes.is_ascii() {
+            self.ascii += bytes.len() as u64;
+        } else {
+            let count = |is: fn(u8) -> bool| bytes.iter().filter(|byte| is(**byte)).count() as u64;
+            self.ascii += count(|byte| byte < 0x80);
+            self.other += count(|byte| byte >= 0xc0) + count(|byte| byte >= 0xf0);
+        }
+    }
+
+    /// Estimated tokens so far.
+    pub fn tokens(&self) -> u64 {
+        self.ascii.div_ceil(ASCII_PER_TOKEN) + self.other
+    }
+}
+
 /// Estimated tokens of a text.
 pub fn estimate_tokens(text: &str) -> u64 {
-    let bytes = text.as_bytes();
-    // Most texts are plain, and that is seen a word at a time.
-    let (ascii, other) = if bytes.is_ascii() {
-        (bytes.len() as u64, 0)
-    } else {
-        let count = |is: fn(u8) -> bool| bytes.iter().filter(|byte| is(**byte)).count() as u64;
-        (count(|byte| byte < 0x80), count(|byte| byte >= 0xc0) + count(|byte| byte >= 0xf0))
-    };
-    ascii.div_ceil(ASCII_PER_TOKEN) + other
+    let mut counted = Counted::default();
+    counted.add(text);
+    counted.tokens()
 }
 
 /// Estimated tokens of the fixed beginning: every request pays for the tools' schemas.

@@ -28,7 +28,7 @@ mod window;
 mod wire_rules;
 
 pub use budget::{Budget, HeadTooLarge};
-pub use estimate::{Estimator, estimate_head, estimate_item, estimate_tokens};
+pub use estimate::{Counted, Estimator, estimate_head, estimate_item, estimate_tokens};
 pub use images::ImageRoom;
 pub use policy::{DEFAULT_LANDING, DEFAULT_TRIGGER, Policy, Terms};
 pub use strategy::{Author, Carried, Choice, Deterministic, Moment, PruneThenSummarize, Situation, Sketch, Strategy};

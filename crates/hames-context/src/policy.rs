@@ -73,9 +73,7 @@ impl Terms {
     pub fn new(budget: Budget, head_tokens: u64) -> Self {
         Self { budget, head_tokens, ratio: EVEN, policy: Policy::default(), summary_budget: None, prompt_tokens: 800 }
     }
-}
 
-impl Terms {
     /// Estimated tokens as the provider would count them.
     pub(crate) fn counted(&self, tokens: u64) -> u64 {
         scaled(tokens, self.ratio.max(1), EVEN)

@@ -9,6 +9,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use hames_context::Counted;
+
 use super::words::{Word, Words, trigram};
 
 /// Words of the windows.
@@ -71,8 +73,7 @@ pub(super) struct Repetition {
     recent: VecDeque<Recent>,
     short: Counts,
     long: Counts,
-    ascii: u64,
-    other: u64,
+    counted: Counted,
     looked_at: u64,
 }
 
@@ -85,9 +86,7 @@ impl Repetition {
 
     /// Reads a piece that begins at this byte of the text.
     pub(super) fn feed_at(&mut self, piece: &str, at: u64) {
-        let ascii = piece.bytes().filter(u8::is_ascii).count() as u64;
-        self.ascii += ascii;
-        self.other += piece.bytes().map(|byte| u64::from(byte >= 0xc0) + u64::from(byte >= 0xf0)).sum::<u64>();
+        self.counted.add(piece);
         let mut words = std::mem::take(&mut self.words);
         words.at = at;
         for part in piece.split_inclusive('\n') {
@@ -101,7 +100,7 @@ impl Repetition {
 
     /// Estimated tokens so far, as the budget counts them.
     pub(super) fn tokens(&self) -> u64 {
-        self.ascii.div_ceil(4) + self.other
+        self.counted.tokens()
     }
 
     /// Whether enough has come since the last look; then this is one.

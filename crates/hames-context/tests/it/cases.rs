@@ -3,11 +3,7 @@
 use hames_context::{Budget, Moment, Plan, Refused, Terms};
 use hames_protocol::{Delivery, Event};
 
-use crate::support::{Log, terse};
-
-fn words(tokens: u64) -> String {
-    "word ".repeat(usize::try_from(tokens * 4 / 5).unwrap())
-}
+use crate::support::{Log, terse, words};
 
 fn compactions(log: &Log) -> usize {
     log.events.iter().filter(|envelope| matches!(envelope.event, Event::CompactionDone(_))).count()

@@ -8,19 +8,7 @@ use hames_context::{
 use hames_protocol::{CheckpointKind, Item};
 use serde_json::json;
 
-use crate::support::{Log, event, terse};
-
-fn words(tokens: usize) -> String {
-    "word ".repeat(tokens * 4 / 5)
-}
-
-fn turns(log: &mut Log, count: usize, output: usize) {
-    for n in 0..count {
-        log.user(&format!("Question {n}: what is in file {n}?"));
-        log.step("", &[(&format!("src/{n}.rs"), &words(output))]);
-        log.answer(&format!("Answer {n}: nothing much."));
-    }
-}
+use crate::support::{Log, event, terse, turns, words};
 
 #[test]
 fn a_document_is_never_asked_for_longer_than_an_answer_may_be() {

@@ -13,6 +13,20 @@ pub(crate) fn event(value: Value) -> Event {
     event
 }
 
+/// A text of so many estimated tokens.
+pub(crate) fn words(tokens: u64) -> String {
+    "word ".repeat(usize::try_from(tokens * 4 / 5).unwrap())
+}
+
+/// Completed turns of one step each.
+pub(crate) fn turns(log: &mut Log, count: usize, output: u64) {
+    for n in 0..count {
+        log.user(&format!("Question {n}: what is in file {n}?"));
+        log.step("", &[(&format!("src/{n}.rs"), &words(output))]);
+        log.answer(&format!("Answer {n}: nothing much."));
+    }
+}
+
 /// What writes documents in tests.
 pub(crate) type Author = dyn Fn(&SummaryRequest) -> SummaryAnswer;
 

@@ -12,27 +12,14 @@ use hames_protocol::{
 };
 use serde_json::json;
 
-use crate::support::{Log, event, terse};
+use crate::support::{Log, event, terse, turns, words};
 
 fn terms(window: u64, head: u64) -> Terms {
     Terms::new(Budget { window, wanted_output: 8_000 }, head)
 }
 
-fn words(tokens: usize) -> String {
-    "word ".repeat(tokens * 4 / 5)
-}
-
 fn with(strategy: impl Strategy + 'static, terms: Terms) -> Terms {
     Terms { policy: Policy { strategy: Arc::new(strategy), ..Policy::default() }, ..terms }
-}
-
-/// Completed turns of one step each.
-fn turns(log: &mut Log, count: usize, output: usize) {
-    for n in 0..count {
-        log.user(&format!("Question {n}: what is in file {n}?"));
-        log.step("", &[(&format!("src/{n}.rs"), &words(output))]);
-        log.answer(&format!("Answer {n}: nothing much."));
-    }
 }
 
 #[test]
@@ -435,7 +422,7 @@ fn turns_can_leave_without_a_document_and_pins_stay() {
 }
 
 /// A step of which one result says what can be done.
-fn capability(log: &mut Log, what: &str, size: usize) {
+fn capability(log: &mut Log, what: &str, size: u64) {
     let (skill, other) = (log.call(what), log.call("src/beside.rs"));
     log.push(Event::step_done_for_tests("tool_calls"));
     log.push(event(json!({

@@ -116,13 +116,18 @@ async fn an_answer_that_said_why_it_stopped_is_whole_though_the_connection_break
     assert!(completion.is_whole(), "{:?}", completion.failure);
 }
 
-#[tokio::test]
-async fn a_fast_stream_comes_whole_and_in_order() {
-    let text: Vec<String> = (0..2_000).map(|n| format!("{n} ")).collect();
+/// A whole answer that comes in these pieces.
+fn in_pieces(text: &[String]) -> Vec<Act> {
     let mut reply = vec![send(SSE)];
     reply.extend(text.iter().map(|t| send(chunk(text_event(t)))));
     reply.extend([send(chunk(STOP.to_owned() + DONE)), send(END)]);
-    let server = Server::start(vec![reply]).await;
+    reply
+}
+
+#[tokio::test]
+async fn a_fast_stream_comes_whole_and_in_order() {
+    let text: Vec<String> = (0..2_000).map(|n| format!("{n} ")).collect();
+    let server = Server::start(vec![in_pieces(&text)]).await;
     let mut model = server.model();
     model.prepare(&head(), &[user("hi")], &RequestOptions::default()).await.unwrap();
     let mut answer = model.send().await.unwrap();
@@ -142,10 +147,7 @@ async fn a_fast_stream_comes_whole_and_in_order() {
 async fn dropping_a_wait_for_the_next_piece_loses_nothing() {
     // Enough of them that the stream is a fast one, which is read in breaths.
     let text: Vec<String> = (0..100).map(|n| format!("{n} ")).collect();
-    let mut reply = vec![send(SSE)];
-    reply.extend(text.iter().map(|t| send(chunk(text_event(t)))));
-    reply.extend([send(chunk(STOP.to_owned() + DONE)), send(END)]);
-    let server = Server::start(vec![reply]).await;
+    let server = Server::start(vec![in_pieces(&text)]).await;
     let mut model = server.model();
     model.prepare(&head(), &[user("hi")], &RequestOptions::default()).await.unwrap();
     let mut answer = model.send().await.unwrap();
